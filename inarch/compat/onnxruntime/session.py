@@ -28,6 +28,7 @@ from inarch.compat.onnxruntime.errors import (
 from inarch.compat.onnxruntime.feeds import check_names, checked
 from inarch.compat.onnxruntime.options import RunOptions, SessionOptions
 from inarch.compat.onnxruntime.program import Model, Program
+from inarch.compat.onnxruntime.subset import with_outputs
 from inarch.compat.onnxruntime.values import OrtValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
@@ -37,6 +38,9 @@ PROVIDERS = ("CPUExecutionProvider",)
 
 MOST_OVERRIDES = 8
 """Sets of values of overridable initializers whose code stays loaded."""
+
+MOST_SUBSETS = 4
+"""Sets of outputs that have a program of their own; others are taken from all outputs."""
 
 _Providers = Sequence["str | tuple[str, Mapping[str, object]]"]
 
@@ -117,6 +121,7 @@ class InferenceSession:
         self._outputs = [arg.name for arg in self._described.outputs]
         self._kinds = (np.ndarray,) * len(self._names)
         self._ways: dict[tuple[str, ...], _Way] = {(): _Way(self._program, None)}
+        self._subsets: dict[frozenset[str], Program] = {}
         self._overrides: dict[object, Program] = {}
 
     def run(
@@ -157,7 +162,7 @@ class InferenceSession:
                 return _Way(self._overridden(overrides), self._places(names))(arrays)
             way = self._ways.get(names)
             if way is None:
-                way = self._ways[names] = _Way(self._program, self._places(names))
+                way = self._ways[names] = self._way(names)
             return way(arrays)
 
     def _checked_outputs(self, names: Sequence[str] | None) -> tuple[str, ...]:
@@ -170,6 +175,19 @@ class InferenceSession:
             if name not in self._outputs:
                 raise error(InvalidArgument, f"Invalid output name:{name}")
         return tuple(names or ())
+
+    def _way(self, names: tuple[str, ...]) -> _Way:
+        """By a program of these outputs alone, where that saves work."""
+        wanted = frozenset(names)
+        program = self._subsets.get(wanted)
+        if program is None and names and len(self._subsets) < MOST_SUBSETS:
+            model = with_outputs(self._model, wanted)
+            if model is not None:
+                program = self._subsets[wanted] = Program(model, {})
+        if program is None:
+            return _Way(self._program, self._places(names))
+        order = [name for name in self._outputs if name in wanted]
+        return _Way(program, tuple(map(order.index, names)))
 
     def _places(self, names: Sequence[str]) -> tuple[int, ...] | None:
         return tuple(map(self._outputs.index, names)) or None

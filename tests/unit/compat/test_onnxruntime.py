@@ -463,3 +463,68 @@ def test_the_names_are_those_of_the_version_that_is_pinned() -> None:
         "InarchError",
         "UnsupportedError",
     }
+
+
+def two_heads(width: int) -> bytes:
+    """y: one product; z: of two products behind it; v: of y alone, for next to nothing."""
+    rng = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array(
+            rng.standard_normal((width, width)).astype(np.float32) / width, f"w{n}"
+        )
+        for n in range(3)
+    ]
+    return model(
+        [
+            node("MatMul", ["x", "w0"], ["a"]),
+            node("MatMul", ["a", "w1"], ["b"]),
+            node("MatMul", ["b", "w2"], ["z"]),
+            node("Relu", ["a"], ["y"]),
+            node("Identity", ["z"], ["v"]),
+        ],
+        [info("x", FLOAT, [4, width])],
+        [info(name, FLOAT, None) for name in ("y", "z", "v")],
+        weights,
+    )
+
+
+def test_only_the_outputs_that_are_asked_for_are_computed() -> None:
+    data = two_heads(24)
+    mine, real = opened(data)
+    feed = {"x": np.random.default_rng(1).standard_normal((4, 24)).astype(np.float32)}
+    sizes: dict[tuple[str, ...], int] = {}
+    for names in (("y",), ("v", "z"), ("z", "v", "z"), ("y", "z")):
+        for _ in range(2):
+            for found, expected in zip(
+                mine.run(list(names), feed), real.run(list(names), feed), strict=True
+            ):
+                np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+        way = mine._ways[names]
+        sizes[names] = len(way._program._model.source)
+    whole = len(mine._model.source)
+    assert sizes["y",] < whole - 2 * 4 * 24 * 24  # without two of the three weights
+    assert {sizes[names] for names in sizes if names != ("y",)} == {
+        whole
+    }  # which would save nothing
+    assert list(mine._subsets) == [frozenset("y")]
+
+
+def test_outputs_of_which_a_branch_reads_a_value_from_outside() -> None:
+    """What is left out is what nothing reads, also from within a graph of a node."""
+    branch = [
+        helper.make_graph([node(op, ["a"], ["r"])], op, [], [info("r", FLOAT, None)])
+        for op in ("Relu", "Neg")
+    ]
+    data = model(
+        [
+            node("Abs", ["x"], ["a"]),
+            node("MatMul", ["x", "x"], ["z"]),
+            node("If", ["c"], ["y"], then_branch=branch[0], else_branch=branch[1]),
+        ],
+        [info("x", FLOAT, [2, 2]), info("c", TensorProto.BOOL, [])],
+        [info("y", FLOAT, None), info("z", FLOAT, None)],
+    )
+    feed = {"x": np.array([[-1, 2], [3, -4]], np.float32), "c": np.array(False)}
+    for asked in ["y"], ["z"]:
+        found, expected = (one.run(asked, feed)[0] for one in opened(data))
+        np.testing.assert_array_equal(found, expected)
