@@ -297,9 +297,14 @@ def test_many_files_are_looked_at_by_one_process_in_a_while(
 ) -> None:
     """A look at a hundred thousand takes a second, which each compilation paid."""
     monkeypatch.setattr("inarch.core.cache._MANY", 3)
-    looks: list[object] = []
+    looks: list[Cache] = []
     evict = Cache.evict
-    monkeypatch.setattr(Cache, "evict", lambda self: (looks.append(self), evict(self)))
+
+    def look(cache: Cache) -> None:
+        looks.append(cache)
+        evict(cache)
+
+    monkeypatch.setattr(Cache, "evict", look)
     for number in range(8):
         Cache(tmp_path, 1 << 20).put(f"{number:064d}", b"x")
     assert len(looks) == 4  # until there were more than three
