@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 from inarch.core.plugins import Extensions, load_file
+
+_TABLES = {
+    "backends": ("inarch.backends", "BACKENDS"),
+    "definitions": ("inarch.definitions.frame", "FAMILIES"),
+    "dialects": ("inarch.dialects", "DIALECTS"),
+    "frontends": ("inarch.frontends", "FRONTENDS"),
+    "hosts": ("inarch.backends", "HOSTS"),
+    "loaders": ("inarch.runtime.loaders", "LOADERS"),
+    "lowerings": ("inarch.passes.lower.graph_to_loop", "RULES"),
+    "machines": ("inarch.machine.machine_file", "MACHINES"),
+    "microkernels": ("inarch.microkernel.table", "MICROKERNELS"),
+    "onnx-operators": ("inarch.frontends.onnx.ops", "FAMILIES"),
+    "passes": ("inarch.passes", "PASSES"),
+    "steps": ("inarch.passes.schedule.language.step", "STEPS"),
+    "targets": ("inarch.machine.architecture", "TARGETS"),
+    "templates": ("inarch.microkernel.table", "TEMPLATES"),
+}
+"""Where each is."""
 
 
 def kinds() -> dict[str, Extensions[object]]:
@@ -13,35 +33,13 @@ def kinds() -> dict[str, Extensions[object]]:
 
     `inarch.tools.extensions` adds those of the layers above.
     """
-    from inarch.backends import BACKENDS, HOSTS
-    from inarch.definitions.frame import FAMILIES as DEFINITIONS
-    from inarch.dialects import DIALECTS
-    from inarch.frontends import FRONTENDS
-    from inarch.frontends.onnx.ops import FAMILIES as OPERATORS
-    from inarch.machine.architecture import TARGETS
-    from inarch.machine.machine_file import MACHINES
-    from inarch.microkernel.table import MICROKERNELS, TEMPLATES
-    from inarch.passes import PASSES
-    from inarch.passes.lower.graph_to_loop import RULES
-    from inarch.passes.schedule.language.step import STEPS
-    from inarch.runtime.loaders import LOADERS
+    return {kind: getattr(import_module(home), name) for kind, (home, name) in _TABLES.items()}
 
-    return {
-        "backends": BACKENDS,
-        "definitions": DEFINITIONS,
-        "dialects": DIALECTS,
-        "frontends": FRONTENDS,
-        "hosts": HOSTS,
-        "loaders": LOADERS,
-        "lowerings": RULES,
-        "machines": MACHINES,
-        "microkernels": MICROKERNELS,
-        "onnx-operators": OPERATORS,
-        "passes": PASSES,
-        "steps": STEPS,
-        "targets": TARGETS,
-        "templates": TEMPLATES,
-    }  # pyright: ignore[reportReturnType] - a table of T is read as a table of objects
+
+def has_loaded() -> bool:
+    """Whether a file was loaded into any of them; those that nobody has imported have none."""
+    found = (getattr(sys.modules.get(home), name, None) for home, name in _TABLES.values())
+    return any(table is not None and table.loaded for table in found)
 
 
 def load_files(paths: Iterable[Path | str]) -> None:

@@ -5,13 +5,13 @@ As `kept.py` for models in files. Nothing of xDSL is imported where the artifact
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from inarch.core.cache import default_cache, key_of
 from inarch.core.groups import may_have
+from inarch.driver.extensions import has_loaded
 from inarch.driver.keep.kept import has_foreign, heard_warnings, is_keyed, surroundings
 from inarch.driver.keep.sources import running
 from inarch.runtime.module import Module
@@ -58,5 +58,4 @@ def _may_have_foreign() -> bool:
     """As `has_foreign`, without an import of all kinds of things where nothing can have been added to one."""
     if may_have("inarch", below=True):
         return has_foreign()
-    tables = ("inarch.ir", "inarch.microkernel.table")  # to which files of the user are loaded
-    return any(name in sys.modules for name in tables) and has_foreign()
+    return has_loaded() and has_foreign()

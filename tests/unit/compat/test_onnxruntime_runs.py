@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto, helper
 
 from inarch.compat.onnxruntime.__main__ import main
 from inarch.compat.onnxruntime.installed import FOLDER
+from inarch.driver.keep.sources import running
 
 PROGRAM = '''
 """Everything by which a program may find, name and ask for onnxruntime."""
@@ -126,3 +128,28 @@ def test_what_is_asked_for_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert main(words) == 2
         assert capsys.readouterr().err == line
+
+
+def test_a_model_that_was_compiled_needs_no_compiler(tmp_path: Path) -> None:
+    """Neither what is static nor sizes that were seen: the code comes from the cache."""
+    if running() is None:
+        pytest.skip("the files of Inarch have changed just now: nothing is kept")
+    lines = (
+        "import sys, numpy as np\n"
+        "from inarch.compat import onnxruntime as rt\n"
+        "for name in sys.argv[1:]:\n"
+        "    session = rt.InferenceSession(name)\n"
+        "    (found,) = session.run(None, {'x': np.array([[-1, 2]], np.float32)})\n"
+        "    assert found.tolist() == [[0, 2]]\n"
+        "    print('onnx' in sys.modules, 'xdsl' in sys.modules, 'inarch.backends' in sys.modules)\n"
+    )
+    names = ("static.onnx", "open.onnx")
+    for name, sizes in zip(names, ([1, 2], ["n", 2]), strict=True):
+        x, y = (helper.make_tensor_value_info(one, TensorProto.FLOAT, sizes) for one in "xy")
+        graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+        (tmp_path / name).write_bytes(model.SerializeToString())
+    for said in (None, "False False False\nFalse True False\n"):
+        done = run("-c", lines, *names, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert said in (None, done.stdout)
