@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report branches conformance wheel bridges bench performance upgrade clean
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report branches conformance wheel bridges packages bench performance upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -101,6 +101,9 @@ bridges/%: bridge-%
 bridge-%: .venv-bridges/%/.stamp
 	.venv-bridges/$*/bin/python -m pytest -q -rfEs tests/unit/bridges/test_$*.py $(wildcard tests/unit/bridges/test_$*_*.py tests/unit/bridges/test_doors*.py)
 
+packages: .venv-packages/.stamp ## programs of others that import onnxruntime, on Inarch: results and times
+	.venv-packages/bin/python benchmarks/packages/run.py
+
 performance: setup ## measure networks, choices and layers, and write docs/performance.md (benchmarks/performance.py)
 	$(BIN)/python benchmarks/performance.py
 
@@ -108,7 +111,7 @@ bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/
 	$(BIN)/python benchmarks/speed.py
 
 clean: ## remove what the above made, and nothing else
-	rm -rf .venv .venv-bridges build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bridges .venv-packages build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Debian has venv without ensurepip unless python3-venv is there; pip can fill such a venv from outside.
@@ -121,6 +124,13 @@ clean: ## remove what the above made, and nothing else
 	  $(PYTHON) -m pip -q --python .venv/bin/python install pip; }
 	@$(BIN)/python -m pip -qq install -c constraints.txt -e '.[$(EXTRAS)]' || { \
 	  echo "error: pip could not install '.[$(EXTRAS)]' in .venv, the lines above say why; it needs a package index (PIP_INDEX_URL names yours)" >&2; exit 1; }
+	@touch $@
+
+.venv-packages/.stamp: benchmarks/packages/pins.txt pyproject.toml
+	@echo "setting up .venv-packages with $$($(PYTHON) -V)"
+	@$(PYTHON) -m venv .venv-packages >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv-packages && \
+	  $(PYTHON) -m pip -q --python .venv-packages/bin/python install pip; }
+	@.venv-packages/bin/python -m pip -qq install --no-deps -r benchmarks/packages/pins.txt -e .
 	@touch $@
 
 # Of the whole of what is in it: a framework may need older versions than constraints.txt has (NumPy, say).

@@ -71,8 +71,9 @@ def _needs(name: str) -> list[str]:
 def test_setup_and_the_clean_environment_obey_the_pins() -> None:
     make = (ROOT / "Makefile").read_text()
     installs = [line for line in make.splitlines() if "pip -qq install" in line]
-    assert len(installs) == 3  # setup, bridges, and `make upgrade`, which is there to change them
-    pinned = ("-c constraints.txt", "-r tests/unit/bridges/", " -U ")
+    # setup, bridges, packages, and `make upgrade`, which is there to change them
+    pinned = ("-c constraints.txt", "-r tests/unit/bridges/", "-r benchmarks/packages/", " -U ")
+    assert len(installs) == len(pinned)
     assert [line for line in installs if not any(each in line for each in pinned)] == []
     assert (
         '"-c", str(ROOT / "constraints.txt")'
