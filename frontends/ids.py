@@ -69,9 +69,9 @@ def _behind(op: Operation | Block, *, is_alike: bool) -> Sequence[SSAValue]:
 
 
 def _keeps(op: CastOp) -> bool:
-    """Whether each integer is the same one in the other dtype."""
+    """Whether each integer is the same one in the other dtype; i32 is wide enough for what is an index."""
     source, target = tensor_dtype(op.operands[0]), tensor_dtype(op.results[0])
-    return not source.is_float and target.name == "i64" and source.name != "u64"
+    return not source.is_float and target.name in ("i32", "i64") and source.name != "ui64"
 
 
 def _check(array: Array, ranges: Sequence[Range]) -> None:

@@ -140,7 +140,7 @@ class Module(Called):
         """The sizes of the model's open dimensions that there is code for; empty where none were open."""
         return self.get_function("main").sizes
 
-    def at(self, *args: object, **by_name: object) -> Module:
+    def at(self, /, *args: object, **by_name: object) -> Module:
         """The module for arguments of these shapes, or for sizes by name: `at(batch=1, seq=16)`.
 
         Its `main` is the code of one of `sizes`; what is saved or pickled of it has them all. Raises

@@ -146,7 +146,7 @@ class OpenModule(Module):
             raise unknown("function", name, ["main"], within=f"module '{self.name}'")
         return self.signature
 
-    def at(self, *args: object, **by_name: object) -> Module:
+    def at(self, /, *args: object, **by_name: object) -> Module:
         """The module for arguments of these shapes, compiled now if it was not before.
 
         Or for sizes by name, `at(batch=1, sequence=8)`; beside them stand the inputs whose values decide.

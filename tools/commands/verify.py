@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -174,7 +175,7 @@ def _text(verdict: ModelVerdict, against: str | None) -> str:
     assert verdict.difference is not None, "what is wrong differs, or crashes"
     lines += [f"wrong: {verdict.difference.text}", f"  by {place.text}"]
     if verdict.reproducer is not None:
-        lines.append(f"  reproduce: python {verdict.reproducer}/reproduce.py")
+        lines.append(f"  reproduce: {_command('python', verdict.reproducer / 'reproduce.py')}")
     elif verdict.unseen:
         lines.append(f"  no reproducer: {verdict.unseen}")
     return _joined(lines)
@@ -195,8 +196,15 @@ def _wrong_regions(verdict: ModelVerdict) -> list[str]:
         if one.suspects != one.ops:
             lines.append(f"    wrong by itself: {', '.join(one.suspects)}")
         if verdict.reproducer is not None:
-            lines.append(f"    reproduce: inarch verify {verdict.reproducer}/{one.region}")
+            lines.append(
+                f"    reproduce: {_command('inarch', 'verify', verdict.reproducer / one.region)}"
+            )
     return lines
+
+
+def _command(*words: str | Path) -> str:
+    """A line for the shell."""
+    return shlex.join(map(str, words))
 
 
 def _count(number: int, what: str) -> str:

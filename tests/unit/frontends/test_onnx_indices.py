@@ -263,13 +263,14 @@ def test_inputs_are_found_behind_what_moves_them() -> None:
     """And lengths of sequences, which onnxruntime checks, too; of an input of two uses what both allow."""
     nodes = (
         "j = Transpose(i) k = Concat<axis=0>(j, m) a = Gather(x, k) b = Gather<axis=1>(x, m) "
-        "c = GRU<hidden_size=2>(s, w, r, , n) d = GatherND(x, m) e = Slice(h, zero, one) f = Gather(x, e)"
+        "c = GRU<hidden_size=2>(s, w, r, , n) d = GatherND(x, m) e = Slice(h, zero, one) f = Gather(x, e) "
+        "p = Cast<to=6>(o) g = Gather(x, p)"
     )
     inputs = (
-        f"{X}, int64[2,3] i, int64[1,2] m, float[3,1,2] s, float[1,6,2] w, float[1,6,2] r, int32[1] n, "
-        "int64[9] h"
+        f"{X}, int64[2] o, int64[2,3] i, int64[1,2] m, float[3,1,2] s, float[1,6,2] w, float[1,6,2] r, "
+        "int32[1] n, int64[9] h"
     )
-    model = parse(nodes, inputs, ", ".join(f"float[] {name}" for name in "abcdf"))
+    model = parse(nodes, inputs, ", ".join(f"float[] {name}" for name in "abcdfg"))
     given(model, zero=[0], one=[1])
     main = functions(import_onnx(model, new_context()))[0]
     found = {each.name_hint: index_ranges(main, each.index) for each in main.body.block.args}
@@ -277,6 +278,7 @@ def test_inputs_are_found_behind_what_moves_them() -> None:
         "i": [(-4, 3)],
         "m": [(-3, 2)],
         "n": [(0, 3)],
+        "o": [(-4, 3)],
     }
 
 

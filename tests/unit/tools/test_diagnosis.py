@@ -218,20 +218,20 @@ def test_a_reproducer_is_a_folder_of_its_own(
     the pass is mended."""
     monkeypatch.chdir(tmp_path)
     Path("drop.py").write_text(DROP)
-    Path("m.mlir").write_text(
+    Path("a m.mlir").write_text(
         """func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = graph.neg %x : tensor<3xf32> -> tensor<3xf32>
   func.return %0 : tensor<3xf32>
 }
 """
     )
-    load, command = ["--load", str(tmp_path / "drop.py")], ["verify", str(tmp_path / "m.mlir")]
+    load, command = ["--load", str(tmp_path / "drop.py")], ["verify", str(tmp_path / "a m.mlir")]
     words = [*load, *command] if is_first else [*command, *load]
-    folder = Path("m-reproducer")
+    folder = Path("a m-reproducer")
     for _ in range(2):
         code, out, _ = run(words)
         assert code == 1, out
-        assert out.endswith("  reproduce: python m-reproducer/reproduce.py\n")
+        assert out.endswith("  reproduce: python 'a m-reproducer/reproduce.py'\n")
         (folder / "load" / "drop.py").write_text("another")
     folder.rename("elsewhere")
     assert (run(words).code, sorted(path.name for path in folder.iterdir())) == (
