@@ -29,7 +29,8 @@ class InarchError(Exception):
         """What else is wrong with the same program, where all of it was looked at."""
 
     def __str__(self) -> str:
-        return printable(self.message if self.where is None else f"{self.where}: {self.message}")
+        text = self.message if self.where is None else f"{self.where}: {self.message}"
+        return printable(_cut(text, _LONGEST))
 
     def line(self) -> str:
         """The error as the command line prints it: `where: error: message`, on one line."""
@@ -37,6 +38,10 @@ class InarchError(Exception):
         if self.where is None:
             return f"error: {text}"
         return f"{_one_line(self.where, 500)}: error: {text}"
+
+
+_LONGEST = 20_000
+"""Characters of a message: a stranger's list may have a million numbers."""
 
 
 def _one_line(text: str, most: int) -> str:

@@ -9,6 +9,7 @@ far above what models need. Where you trust a file that needs more, the environm
 | variable | default | counts |
 |---|---|---|
 | `INARCH_MAX_NODES` | 50,000 | nodes converted and ops made by an import, in functions and loops too |
+| `INARCH_MAX_OPS` | 20,000 | operations of a graph that becomes loops, one of many operands as many |
 | `INARCH_MAX_CONSTANT_BYTES` | 268,435,456 | bytes of constants that a file implies and does not hold |
 | `INARCH_MAX_DEPTH` | 100 | brackets within brackets of MLIR text, terms of an affine expression |
 
@@ -67,6 +68,7 @@ class Limit:
 
 
 NODES = Limit("INARCH_MAX_NODES", 50_000, "nodes")
+OPS = Limit("INARCH_MAX_OPS", 20_000, "operations")
 CONSTANT_BYTES = Limit("INARCH_MAX_CONSTANT_BYTES", 1 << 28, "bytes of computed constants")
 DEPTH = Limit("INARCH_MAX_DEPTH", 100, "levels of nesting")
 

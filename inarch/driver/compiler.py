@@ -59,6 +59,7 @@ from inarch.ir.target import (
 )
 from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
+from inarch.passes.lower.count import check_count
 from inarch.passes.partition.match.own import passes_of_backends
 from inarch.passes.tuned import warn_of_refused
 from inarch.pipeline.default import default_pipeline
@@ -332,6 +333,7 @@ def import_model(
         module = joined(sets, read)
     else:
         module = read_model(source, context, sizes)
+    check_count(module)
     _set_wishes(module, chosen)
     if chosen.records:
         from inarch.driver.keep.records import tuned_of

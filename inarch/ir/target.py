@@ -10,6 +10,7 @@ measured.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -65,6 +66,12 @@ def machine_of(module: ModuleOp) -> Machine:
         return MACHINES[found.data]
     if not isinstance(found, DictionaryAttr):
         raise UsageError(f"expected a name or a dictionary for {MACHINE}, found {found}")
+    return _machine(found)
+
+
+@cache
+def _machine(found: DictionaryAttr) -> Machine:
+    """Programs of many functions ask for each of them."""
     return machine_from(_value(found), lambda keys: ".".join((MACHINE, *keys)))
 
 

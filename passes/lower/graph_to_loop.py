@@ -44,6 +44,7 @@ from inarch.ir.location import location_text
 from inarch.ir.report.walk import ops_within
 from inarch.ir.types import dtype_of, memref, moved_memref
 from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.count import check_count
 from inarch.passes.lower.physical import LayoutError
 
 Rule = Callable[[Operation, LoopBuilder], None]
@@ -69,6 +70,7 @@ class GraphToLoopPass(ModulePass):
     name = "graph-to-loop"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_count(op)
         families = RULES.working("its rules are unknown")
         rules = {kind: rule for _, family in families for kind, rule in family.items()}
         for function in list(op.body.ops):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -25,7 +26,8 @@ def inline_functions(module: ModuleOp, mark: str) -> None:
     marked = {each.sym_name.data: each for each in every if mark in each.attributes}
     if not marked:
         return
-    inliner = _Inliner(marked)
+    calls = Counter(_callee(op) for op in module.walk() if isinstance(op, CallOp))
+    inliner = _Inliner(marked, calls)
     for function in every:
         inliner.expand(function)
     for function in marked.values():
@@ -36,6 +38,7 @@ def inline_functions(module: ModuleOp, mark: str) -> None:
 @dataclass
 class _Inliner:
     marked: Mapping[str, FuncOp]
+    calls: Mapping[str, int]
     done: set[FuncOp] = field(default_factory=set[FuncOp])
 
     def expand(self, function: FuncOp) -> None:
@@ -44,24 +47,35 @@ class _Inliner:
             return
         self.done.add(function)
         for call in [op for op in function.walk() if isinstance(op, CallOp)]:
-            callee = self.marked.get(call.callee.root_reference.data)
+            callee = self.marked.get(_callee(call))
             if callee is not None:
                 self.expand(callee)
-                _inline(call, callee, function)
+                _inline(call, callee, function, is_last=self.calls[_callee(call)] == 1)
 
 
-def _inline(call: CallOp, callee: FuncOp, function: FuncOp) -> None:
+def _callee(call: CallOp) -> str:
+    return call.callee.root_reference.data
+
+
+def _inline(call: CallOp, callee: FuncOp, function: FuncOp, *, is_last: bool) -> None:
+    """`is_last`: nobody else calls it, its ops move: bodies in bodies would be copied at each level."""
     block, head = callee.body.block, function.body.block.first_op
     assert call.parent is not None
     assert head is not None, "the call is in it"
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, call.arguments, strict=True))
     moved = moved_by(call, callee)
-    for op in block.ops:
+    if is_last:
+        for argument, value in values.items():
+            for use in list(argument.uses):
+                use.operation.operands[use.index] = value
+    for op in list(block.ops):
         if isinstance(op, ReturnOp):
             break
-        copy = op.clone(values)
+        copy = op if is_last else op.clone(values)
         for old, new in zip(op.walk(), copy.walk(), strict=True):
             new.location = moved(old.location)
+        if is_last:
+            op.detach()
         if isinstance(copy, ConstantOp):
             function.body.block.insert_op_before(copy, head)
         else:

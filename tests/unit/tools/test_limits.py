@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 import zipfile
 from collections.abc import Sequence
@@ -49,6 +50,40 @@ def fixture_measured() -> Any:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 300 << 20, f"{peak >> 20} MiB"
+
+
+@pytest.mark.parametrize("kind", ["Concat", "Sum", "Split"])
+def test_what_a_node_means_is_counted(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line names the node that means most, and the limit; what is less is compiled."""
+    monkeypatch.setenv("INARCH_MAX_OPS", "50")
+    relu = helper.make_node("Relu", ["x"], ["r"], name="first")
+    many = [f"o{number}" for number in range(60)]
+    shapes = {"Concat": [120], "Sum": [2], "Split": [2]}
+    ports = ["y"] if kind != "Split" else many
+    takes = ["r"] * 60 if kind != "Split" else ["r"]
+    axis: Any = {"axis": 0} if kind != "Sum" else {}
+    node = helper.make_node(kind, takes, ports, name="many", **axis)
+    size = 120 if kind == "Split" else 2
+    graph = helper.make_graph(
+        [relu, node],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [size])],
+        [helper.make_tensor_value_info(name, 1, shapes[kind]) for name in ports],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    done = cli.run(["compile", str(path), "--emit=loop"])
+    assert done.code == 1
+    assert re.fullmatch(
+        r"many: error: expected at most 50 operations, found \d\d; where you trust the model, "
+        r"\$INARCH_MAX_OPS raises the limit\n",
+        done.err,
+    )
+    monkeypatch.setenv("INARCH_MAX_OPS", "200")
+    assert cli.run(["compile", str(path), "--emit=loop"]).code == 0
 
 
 def text_error(text: str) -> str:
