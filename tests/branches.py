@@ -25,25 +25,30 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "runtime" / "c"
 TESTS = ("tests/unit/runtime/c",)
+COUNT = "-O0 --coverage -fprofile-update=atomic -fprofile-abs-path"
+"""Without optimization each condition is two branches."""
 WRAPPER = """#!/bin/sh
 case " $* " in *-fsanitize*) exec {compiler} "$@";; esac
-for word in "$@"; do case "$word" in {sources}/*/*) ;; {sources}/*.c)
-  exec {compiler} "$@" -O0 --coverage -fprofile-update=atomic -fprofile-abs-path;; esac; done
+for word in "$@"; do case "$word" in */tests/*|*/runtime/c/*/*) ;; */runtime/c/*.c) [ {is_c} ] &&
+  exec {compiler} "$@" {count} -dumpdir {folder}/counts/$$-;; esac; done
 exec {compiler} "$@" -lgcov
 """
+"""In C++ each call is a branch, to what catches exceptions: it does not count."""
 
 Branch = tuple[str, int, int]
 """File, line, and which of the line's."""
 
 
 def wrappers(folder: Path) -> None:
-    """gcc and g++ that make libinarch count."""
+    """A gcc that makes libinarch count, and a g++ that links it."""
+    (folder / "counts").mkdir()
     for name in ("gcc", "g++"):
         compiler = shutil.which(name)
         if compiler is None:
             sys.exit(f"error: expected {name}, whose gcov counts branches; install gcc")
         path = folder / name
-        path.write_text(WRAPPER.format(compiler=compiler, sources=SOURCES))
+        is_c = "1" if name == "gcc" else ""
+        path.write_text(WRAPPER.format(compiler=compiler, is_c=is_c, count=COUNT, folder=folder))
         path.chmod(0o755)
 
 
@@ -62,7 +67,7 @@ def counted(folder: Path) -> Iterator[tuple[Branch, int]]:
         for line in done.stdout.splitlines():
             said: dict[str, Any] = json.loads(line)
             for file in said["files"]:
-                if Path(file["file"]).parent == SOURCES:
+                if Path(file["file"]).resolve().parent == SOURCES:
                     name = Path(file["file"]).name
                     for each in file["lines"]:
                         for at, one in enumerate(each["branches"]):
@@ -98,10 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="inarch-branches-") as name:
         folder = Path(name)
         wrappers(folder)
-        environment = os.environ | {
-            "CC": str(folder / "gcc"),
-            "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
-        }
+        environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+        environment.pop("CC", None)
         words = [sys.executable, "-m", "pytest", "-q", "-m", "not fuzz", "--cases", "all"]
         words += ["--basetemp", str(folder / "tests"), "-p", "no:cacheprovider", *chosen.tests]
         passed = subprocess.run(words, cwd=ROOT, env=environment, check=False).returncode == 0
