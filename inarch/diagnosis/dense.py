@@ -1,4 +1,4 @@
-"""Values of their own for steps that run apart: no zeros, and no sign that the model does not have there."""
+"""Values of their own for steps that run apart: no zeros, and both signs where any number is good."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _FEW = 16
 """Numbers of a constant that a step may compare with: more are weights."""
 _WIDE = 6
 """Powers of two by which some numbers are larger, or smaller."""
+_NEGATIVE = (0.1, 0.5, 0.9)
+"""Shares of a plane's numbers that are negative."""
 
 
 def dense_values(
@@ -29,10 +31,11 @@ def dense_values(
     """What the steps of `part`, which is `apart`, take: of each value in the model one like it.
 
     Floats are drawn, each half to one and a half times as large as the values of the model are on the average
-    (in the mean square), and positive where they all are: a logarithm stays in its domain. A quarter of them
-    are equal to others, and a quarter of what enters an elementwise step is large, small, or near the numbers
-    that the step has itself. Everything else may be an index, a size or a condition, and is what it is in
-    the model.
+    (in the mean square). Those of elementwise steps are positive where all are, as a logarithm stays in its
+    domain. Others have both signs: a maximum behind a Relu shows with what it begins. A quarter are equal to
+    others, and half of those that a step compares; a quarter of what enters an elementwise step is large,
+    small, or near the numbers that the step has itself. Everything else may be an index, a size or a
+    condition, and is what it is in the model.
     """
     generator = np.random.default_rng(seed)
     found: dict[str, Array] = {}
@@ -40,11 +43,13 @@ def dense_values(
         taken = [value for value in entering(step) if not isinstance(value.owner, ConstantOp)]
         names = [program.names[value] for value in taken]
         sizes = {name: _size(values[name]) for name in names}
-        if not any(tensor_dtype(result).is_float for result in step.results):
-            sizes = dict.fromkeys(sizes, max(sizes.values(), default=1.0))  # equal ones decide
+        compares = not any(tensor_dtype(result).is_float for result in step.results)
+        if compares:
+            sizes = dict.fromkeys(sizes, max(sizes.values(), default=1.0))
         limits = _limits(step, program)
         for name in names:
-            drawn = _like(values[name], sizes[name], limits, generator)
+            ties = 0.5 if compares else 0.25
+            drawn = _like(values[name], sizes[name], limits, ties, generator)
             found[own_name(name, number)] = drawn
     return {name: found[name] for name in part.takes}
 
@@ -76,16 +81,23 @@ def _limits(step: Operation, program: Program) -> Sequence[float] | None:
 
 
 def _like(
-    value: Array, size: float, limits: Sequence[float] | None, generator: np.random.Generator
+    value: Array,
+    size: float,
+    limits: Sequence[float] | None,
+    ties: float,
+    generator: np.random.Generator,
 ) -> Array:
     if value.dtype.kind != "f" or not value.size:
         return value
-    shape, has_signs = value.shape, bool(np.any(value[np.isfinite(value)] < 0))
+    shape, has_signs = value.shape, limits is None or bool(np.any(value[np.isfinite(value)] < 0))
     drawn = np.asarray(generator.uniform(0.5, 1.5, shape), np.float64)
     equal = np.asarray(np.round(2 * drawn) / 2, np.float64)
-    drawn = size * np.where(_some(shape, generator), equal, drawn)
+    drawn = size * np.where(_some(shape, generator, ties), equal, drawn)
     if has_signs:
-        drawn = drawn * _one_of([-1.0, 1.0], shape, generator)
+        # Of other steps most numbers of some planes, or rows, are negative: so are all of a window.
+        shares, outer = [0.5] if limits is not None else _NEGATIVE, -2 if len(shape) > 2 else -1
+        share = _one_of(shares, (*shape[:outer], *(1 for _ in shape[outer:])), generator)
+        drawn = np.where(_some(shape, generator, share), -drawn, drawn)
     if limits is not None:
         numbers = [limit for limit in limits if has_signs or limit > 0]
         wide = drawn * _one_of([2.0**power for power in range(-_WIDE, _WIDE + 1)], shape, generator)
@@ -103,5 +115,7 @@ def _one_of(
     return np.asarray(generator.choice(np.asarray(numbers, np.float64), shape))
 
 
-def _some(shape: tuple[int, ...], generator: np.random.Generator, share: float = 0.25) -> Array:
+def _some(
+    shape: tuple[int, ...], generator: np.random.Generator, share: float | Array = 0.25
+) -> Array:
     return np.asarray(generator.random(shape) < share)

@@ -1,4 +1,4 @@
-"""`inarch verify` names a pass that is wrong for few values: beyond a limit, for equal ones, for halves."""
+"""`inarch verify` names a pass that is wrong for few values: beyond a limit, for equal ones, of one sign."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from wrong_passes import DECISIONS, write_pass
 from effort import effort
 from inarch.tools.cli import run
 
-DECIDED = """func.func @main(%x: tensor<6x40xf32>, %y: tensor<6x40xf32>)
-    -> (tensor<6x40xf32>, tensor<6xi64>, tensor<6x40xi1>, tensor<6x40xf32>) {
+DECIDED = """func.func @main(%x: tensor<6x40xf32>, %y: tensor<6x40xf32>, %z: tensor<1x8x6x6xf32>)
+    -> (tensor<6x40xf32>, tensor<6xi64>, tensor<6x40xi1>, tensor<6x40xf32>, tensor<1x8x6x6xf32>) {
   %a = graph.clip %x low = 0.0 high = 9.0 : tensor<6x40xf32> -> tensor<6x40xf32>
   %b = graph.argmax %x axis = 1 : tensor<6x40xf32> -> tensor<6xi64>
   %c = graph.greater %x, %y : tensor<6x40xf32>, tensor<6x40xf32> -> tensor<6x40xi1>
   %d = graph.round %y : tensor<6x40xf32> -> tensor<6x40xf32>
-  func.return %a, %b, %c, %d : tensor<6x40xf32>, tensor<6xi64>, tensor<6x40xi1>, tensor<6x40xf32>
+  %r = graph.relu %z : tensor<1x8x6x6xf32> -> tensor<1x8x6x6xf32>
+  %e = graph.max_pool %r window = [3, 3] strides = [1, 1] pads = [1, 1, 1, 1]
+      dilations = [1, 1] : tensor<1x8x6x6xf32> -> tensor<1x8x6x6xf32>
+  func.return %a, %b, %c, %d, %e
+      : tensor<6x40xf32>, tensor<6xi64>, tensor<6x40xi1>, tensor<6x40xf32>, tensor<1x8x6x6xf32>
 }
 """
 
@@ -27,7 +31,7 @@ DECIDED = """func.func @main(%x: tensor<6x40xf32>, %y: tensor<6x40xf32>)
 def test_what_few_values_decide_is_seen(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No value of the model is beyond the limit, no two are equal, and none is a half."""
+    """No value of the model is beyond the limit, no two are equal, none is a half, none below 0 is pooled."""
     monkeypatch.chdir(tmp_path)
     Path("m.mlir").write_text(DECIDED)
     load = write_pass(name, tmp_path)

@@ -297,6 +297,21 @@ for one in every(op, arith.CmpfOp):
         instead(one, before(one, arith.CmpfOp(*one.operands, "oge")))
 """,
     ),
+    "begins-maxima-at-zero": (
+        "after loop/graph-to-loop",
+        """
+for nest in every(op, NestOp):
+    nest.reads = ArrayAttr([
+        ReadAttr(read.map, FloatAttr(0.0, read.pad.type)) if isinstance(read.pad, FloatAttr) else read
+        for read in nest.reads
+    ])
+    nest.writes = ArrayAttr([
+        WriteAttr(write.map, FloatAttr(0.0, write.init.type), write.clip)
+        if isinstance(write.init, FloatAttr) and write.init.value.data < 0 else write
+        for write in nest.writes
+    ])
+""",
+    ),
     "rounds-halves-away": (
         "after loop/graph-to-loop",
         """
@@ -305,7 +320,8 @@ for one in every(op, math.RoundEvenOp):
 """,
     ),
 }
-"""Where a step does something else for few values only: beyond a limit, of equal ones, of halves."""
+"""Where a step does something else for few values only: beyond a limit, of equal ones, of halves, of
+negative ones alone."""
 
 NAMES, DECISIONS = tuple(_BODIES), tuple(_DECISIONS)
 
