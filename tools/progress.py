@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from inarch.core.outside.printable import behind, printable
+from inarch.core.outside.printable import printable, printable_stream
 
 if TYPE_CHECKING:
     from inarch.driver.compiler import Progress
@@ -39,7 +39,7 @@ def progress(*, quiet: bool = False, verbose: bool = False) -> Generator[Progres
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bar = Bar(*columns, console=Console(file=behind(sys.stderr)), transient=True)
+    bar = Bar(*columns, console=Console(file=printable_stream(sys.stderr)), transient=True)
     task = bar.add_task("")
     start = time.monotonic()
     started = False

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from inarch.core.errors import InarchError
-from inarch.core.outside.printable import behind
+from inarch.core.outside.printable import printable_stream
 
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>\d+):(?P<column>\d+)$")
 _RED, _BOLD, _PLAIN = "\033[1;31m", "\033[1m", "\033[0m"
@@ -21,7 +21,7 @@ _WIDTH = 100
 
 def tell(stream: TextIO, *errors: InarchError) -> None:
     """Writes errors to `stream`."""
-    own = behind(stream)  # in colour; errors are printable by themselves
+    own = printable_stream(stream)  # in colour; errors are printable by themselves
     own.writelines(f"{shown(error) if stream.isatty() else error.line()}\n" for error in errors)
 
 

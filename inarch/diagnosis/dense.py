@@ -32,7 +32,7 @@ def dense_values(
 
     Floats are drawn, each half to one and a half times as large as the values of the model are on the average
     (in the mean square). Those of elementwise steps are positive where all are, as a logarithm stays in its
-    domain. Others have both signs: a maximum behind a Relu shows with what it begins. A quarter are equal to
+    domain. Others have both signs: a maximum after a Relu shows its initial value. A quarter are equal to
     others, and half of those that a step compares; a quarter of what enters an elementwise step is large,
     small, or near the numbers that the step has itself. Everything else may be an index, a size or a
     condition, and is what it is in the model.

@@ -81,7 +81,7 @@ def differing(
 
 
 def explained(part: Slice, context: Context, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """How far rounding may take each output: as measured, or by the bounds of all steps in turn."""
+    """How far rounding may take each output: as measured, or by the bounds of all its steps."""
     if not _has_stairs(part.module):
         return _measured(part, context, inputs)
     known = expected_values(part, context, inputs)

@@ -62,6 +62,6 @@ def printing(stream: TextIO) -> TextIO:
     return cast("TextIO", _Printable(stream))
 
 
-def behind(stream: TextIO) -> TextIO:
+def printable_stream(stream: TextIO) -> TextIO:
     """The stream itself, for who draws on a terminal; as it is where it is none of `printing`."""
     return stream.stream if isinstance(stream, _Printable) else stream

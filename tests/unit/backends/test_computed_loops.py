@@ -295,7 +295,7 @@ def test_a_dependence_keeps_a_computed_loop_with_one_thread() -> None:
     %t = arith.subi %i, %c1 : index
     %f = memref.load %y[%t] : memref<4096xf32>
     memref.store %f, %y[%i] : memref<4096xf32>""",
-        # each turn may read what another one has written, whichever number is in memory
+        # each iteration may read what another one has written, whichever number is in memory
         """loop.for %i = 0 to 4096 {
     %t = arith.subi %i, %e : index
     %f = memref.load %y[%t] : memref<4096xf32>

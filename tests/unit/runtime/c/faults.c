@@ -3,7 +3,7 @@
  * Functions of libc that allocate, open, map, write or start threads are defined here, so that libinarch, the artifact's
  * code (-rdynamic) and loaders call these. A round opens the model, runs its functions in three ways, and closes it.
  * Of the calls of a round the n-th fails, for every n, once and from there on. Then each step returns a documented code
- * and says why, or gives the right result; nothing stays behind; and a round without faults is right.
+ * and says why, or gives the right result; nothing leaks; and a round without faults is right.
  */
 #include <inarch_runtime.h>
 #include <dlfcn.h>
@@ -431,8 +431,8 @@ static void run_instance(inarch_module *module, const inarch_function *function,
     }
     inarch_weights weights = {NULL, 0, NULL, NULL};
     weights.data = inarch_module_weights(module, &weights.bytes);
-    for (int turn = 0; turn < 2; turn++) {
-        const int is_set = turn == 0
+    for (int own = 0; own < 2; own++) {
+        const int is_set = own == 0
                            || good("inarch_instance_set_weights", inarch_instance_set_weights(instance, &weights),
                                    inarch_last_error());
         const int is_run = is_set && good("inarch_run", inarch_run(instance), inarch_last_error());
@@ -575,7 +575,7 @@ static void inject(long number, int lasting)
         if (held[i].kind != NULL) {
             char text[100];
             snprintf(text, sizeof(text), "%s of call %ld", held[i].kind, held[i].call);
-            stop("stays behind", text);
+            stop("leaks", text);
         }
     }
     held_most = 0;

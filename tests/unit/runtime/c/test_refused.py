@@ -1,4 +1,4 @@
-"""Whatever the system refuses, libinarch and compiled code say so and leave nothing behind (faults.c)."""
+"""Whatever the system refuses, libinarch and compiled code say so and leak nothing (faults.c)."""
 
 from __future__ import annotations
 
