@@ -18,14 +18,13 @@ from inarch.backends.c.write.value.elementary import (
     OURS,
     TOGETHER,
     VECTORS,
-    several_helper,
-    several_name,
     vector_helpers,
     vector_name,
 )
 from inarch.backends.c.write.value.fused import fused_name, fused_text
 from inarch.backends.c.write.value.math import helpers_text
 from inarch.backends.c.write.value.ordered import ordered_macro
+from inarch.backends.c.write.value.several import several_helper, several_name, several_needs
 from inarch.core.dtypes import DTYPES, DType
 from inarch.meaning import Apply, Element, Expression, Number
 from inarch.microkernel import Instance, dtype_of, prototype
@@ -163,7 +162,7 @@ class Writer:
 
     def together(self, function: str, values: Sequence[Text], dtype: DType) -> list[Text]:
         """A function of `OURS` of several vectors of f32, `TOGETHER` at a time."""
-        self._functions.setdefault(self.lanes, set()).add(function)
+        self._functions.setdefault(self.lanes, set()).update(several_needs(function))
         self._several[function, self.lanes] = None
         kind = self.vector(dtype)
         found: list[Text] = []

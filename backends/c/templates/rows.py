@@ -20,6 +20,7 @@ from inarch.backends.c.templates._lanes import Text, Writer, block_of, identity,
 from inarch.backends.c.templates._points import (
     address,
     loader,
+    moves,
     scalars,
     sizes_of,
     step_cycles,
@@ -29,13 +30,15 @@ from inarch.backends.c.write.value.blocks import LongSum
 from inarch.backends.c.write.value.elementary import OURS, TOGETHER
 from inarch.core.dtypes import DTYPES, DType
 from inarch.machine.target import Target
-from inarch.meaning import Apply, Iterator, Normal, Size, normal
+from inarch.meaning import Apply, Iterator, Normal, Size, elements, normal
 from inarch.microkernel import Instance, Microkernel
 from inarch.microkernel.template import Template, Workload
 
 CHAINS = 4
 _SMALLEST = 16
 """Bytes of the vectors that every machine with vectors has."""
+_LINE = 64
+"""Bytes that come from memory together."""
 MOST_ROWS = 4
 MOST_OUTER = 3
 """Reductions around the contiguous one in one function."""
@@ -240,9 +243,22 @@ class _Rows:
                 at = loader(self.writer, {"m": m, "k": place}, "k", lanes, loaded)
                 values.append(self.writer.value(update.arguments[0], self._dtype, at))
                 names.append(f"c_{m}_{chain}")
+                self._ask_ahead(update, m, place, chain * lanes)
         found = self.writer.together(update.function, values, self._dtype)
         for name, value in zip(names, found, strict=True):
             self._combine(name, Text(name, is_vector=True), value)
+
+    def _ask_ahead(self, update: Apply, m: int, place: str, first: int) -> None:
+        """The rows that follow those of this call come while these are computed with.
+
+        Loops over blocks of rows read each block from memory in the nest before this one, which
+        computes too little for what it reads. Behind the last row nothing is there, which does no harm.
+        """
+        for element in dict.fromkeys(elements(update)):
+            nbytes = DTYPES[self.writer.dtypes[element.operand]].nbytes
+            if first * nbytes % _LINE == 0 and moves(element, "m") and moves(element, "k"):
+                there = address(element, {"m": m + self.rows, "k": place}, "k")
+                self.writer.line(f"__builtin_prefetch({there});")
 
     def _combine(self, name: str, old: Text, update: Text) -> None:
         found = self.writer.combined(str(self.shape.operator), old, update, self._dtype)

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from compilers import c_compilers
-from inarch.backends.c.write.value.elementary import VECTORS, vector_helpers, vector_name
+from inarch.backends.c.write.value.elementary import TOGETHER, VECTORS, vector_helpers, vector_name
 from inarch.backends.c.write.value.math import helpers_text
+from inarch.backends.c.write.value.several import several_helper, several_name, several_needs
 
 Array = np.ndarray[Any, Any]
 
@@ -139,44 +140,66 @@ def test_results_are_the_same_at_every_width(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "lanes",
+    ("lanes", "extra"),
     [
-        4,
-        pytest.param(8, marks=NEEDS_FMA),
-        pytest.param(16, marks=pytest.mark.cpu("x86-64-v4")),
+        pytest.param(4, (), id="4"),
+        pytest.param(
+            4, ("-march=x86-64-v2",), marks=pytest.mark.cpu("x86-64-v2"), id="4 without FMA"
+        ),
+        pytest.param(8, FMA, marks=NEEDS_FMA, id="8"),
+        pytest.param(16, ("-march=x86-64-v4",), marks=pytest.mark.cpu("x86-64-v4"), id="16"),
     ],
 )
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_a_lane_of_a_vector_is_a_number(tmp_path: Path, compiler: str, lanes: int) -> None:
-    """The same bits, NaN aside, for every function on vectors."""
+def test_a_lane_of_a_vector_is_a_number(
+    tmp_path: Path, compiler: str, lanes: int, extra: tuple[str, ...]
+) -> None:
+    """The same bits, NaN aside, for every function on vectors, and on several at once."""
     kind = f"vector_size({4 * lanes}), aligned(4), may_alias"
     names = [name for name in VECTORS if name != "sqrt"]
     text = [
         "#include <stdint.h>\n",
         helpers_text(f"inarch_{name}_f32" for name in names),
-        vector_helpers(VECTORS, lanes),
+        vector_helpers(
+            {*VECTORS, *(need for name in names for need in several_needs(name))}, lanes
+        ),
+        *(several_helper(name, lanes) for name in names),
         f"typedef float mem __attribute__(({kind}));\n",
     ]
     for name in VECTORS:
         one = "__builtin_sqrtf" if name == "sqrt" else f"inarch_{name}_f32"
         call = f"{vector_name(name, lanes)}(*(const mem *)(x + i))"
+        if name != "sqrt":
+            vectors = ", ".join(
+                f"*(const mem *)(x + i + {lanes * at}), &out[{at}]" for at in range(TOGETHER)
+            )
+            text.append(
+                f"void several_{name}(const float *x, float *z, int64_t n)\n{{\n"
+                f"    for (int64_t i = 0; i < n; i += {lanes * TOGETHER}) {{\n"
+                f"        inarch_v{lanes}f32 out[{TOGETHER}];\n"
+                f"        {several_name(name, lanes)}({vectors});\n"
+                f"        __builtin_memcpy(z + i, out, sizeof(out));\n    }}\n}}\n"
+            )
         text.append(
             f"void run_{name}(const float *x, float *y, float *z, int64_t n)\n{{\n"
             f"    for (int64_t i = 0; i < n; i++) {{ y[i] = {one}(x[i]); }}\n"
             f"    for (int64_t i = 0; i < n; i += {lanes}) {{ *(mem *)(z + i) = {call}; }}\n}}\n"
         )
     (tmp_path / "it.c").write_text("".join(text))
-    extra = {4: (), 8: FMA, 16: ("-march=x86-64-v4",)}[lanes]
     command = [compiler, *FLAGS, *extra, "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
     subprocess.run([*command, "it.c", "-o", "it.so", "-lm"], cwd=tmp_path, check=True)
     library = ctypes.CDLL(str(tmp_path / "it.so"))
     for name in VECTORS:
         x = _inputs("log" if name == "sqrt" else name)
-        x = np.ascontiguousarray(x[: x.size // 16 * 16])
+        x = np.ascontiguousarray(x[: x.size // 64 * 64])
         y, z = np.empty_like(x), np.empty_like(x)
         pointers = [ctypes.c_void_p(each.ctypes.data) for each in (x, y, z)]
         library[f"run_{name}"](*pointers, ctypes.c_int64(x.size))
         np.testing.assert_array_equal(y, z, name)
+        if name != "sqrt":
+            z[:] = 0
+            library[f"several_{name}"](pointers[0], pointers[2], ctypes.c_int64(x.size))
+            np.testing.assert_array_equal(y, z, name)
 
 
 def test_helpers_come_with_those_that_they_call() -> None:

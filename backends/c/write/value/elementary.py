@@ -107,6 +107,14 @@ INLINE F inarch_atmost_S(float bound, F x)
 LEAST    return inarch_select_S(limit < x, limit, x);
 }
 """,
+    "inarch_atleast_S": """
+/* x where it is more than the bound, the bound where it is less; NaN stays. */
+INLINE F inarch_atleast_S(float bound, F x)
+{
+    const F limit = ALL(bound);
+MOST    return inarch_select_S(limit > x, limit, x);
+}
+""",
     "inarch_bounded_S": """
 INLINE F inarch_bounded_S(float bound, F x)
 {
@@ -149,7 +157,7 @@ SQRT    F y = x;
 }
 """The primitives of vectors, and sqrt, for which C has no operator."""
 
-_FUNCTIONS = {
+FUNCTIONS = {
     "inarch_exp_S": """
 /* e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln(2) / 2. At most 2 ulp, denormal results included. */
 INLINE F inarch_exp_S(F x)
@@ -256,7 +264,7 @@ OURS = ("exp", "log", "tanh", "erf", "expm1", "log1p")
 """Functions of f32 that are our own; those of f64 are the C library's."""
 
 TOGETHER = 4
-"""Vectors of which `several_helper` makes a function at once."""
+"""Vectors of which `several.py` makes a function at once."""
 
 VECTORS = (*OURS, "sqrt")
 """What `vector_helpers` has."""
@@ -271,6 +279,7 @@ _LEAST = {
     4: ("__SSE__", "__builtin_ia32_minps(limit, x)"),
 }
 """Gives x where either is NaN."""
+_MOST = {lanes: (defined, call.replace("min", "max")) for lanes, (defined, call) in _LEAST.items()}
 _SQRT = {
     16: ("__AVX512F__", "__builtin_ia32_sqrtps512_mask(x, x, -1, 4)"),
     8: ("__AVX__", "__builtin_ia32_sqrtps256(x)"),
@@ -292,7 +301,7 @@ def vector_name(function: str, lanes: int) -> str:
 
 def vector_helpers(functions: Iterable[str], lanes: int) -> str:
     """The C of functions of `VECTORS` on vectors of `lanes` f32, with their types; empty of none."""
-    texts = _LANES | _FUNCTIONS
+    texts = _LANES | FUNCTIONS
     wanted = {f"inarch_{function}_S" for function in functions}
     pending = list(wanted)
     while pending:
@@ -305,41 +314,14 @@ def vector_helpers(functions: Iterable[str], lanes: int) -> str:
     words = {
         "BLEND": _gcc(_BLEND, lanes),
         "LEAST": _gcc(_LEAST, lanes),
+        "MOST": _gcc(_MOST, lanes),
         "SQRT": _gcc(_SQRT, lanes) + _ELEMENTWISE,
         "FUSED": fused_body(lanes, DTYPES["f32"], f"inarch_v{lanes}f32"),
         "LANES": str(lanes),
     }
     for word, text in words.items():
         body = re.sub(rf"\b{word}\b", lambda _, text=text: text, body)
-    return _types(lanes) + _spelled(body, lanes)
-
-
-def several_name(function: str, lanes: int) -> str:
-    """The same of `TOGETHER` vectors at once: `inarch_exp_v8f32_x4(x0, &out0, ...)` sets out0 to x0's."""
-    return f"{vector_name(function, lanes)}_x{TOGETHER}"
-
-
-def several_helper(function: str, lanes: int) -> str:
-    """The C of `several_name`: the statements of `vector_name`, each for all vectors before the next one.
-
-    A CPU that looks some hundred instructions ahead sees but a few of these functions, each of which waits
-    for itself (exp on Zen 3: 8.5 cycles a vector become 7.2).
-    """
-    text = re.sub(
-        r"/\*.*?\*/", "", _spelled(_FUNCTIONS[f"inarch_{function}_S"], lanes), flags=re.DOTALL
-    )
-    kind = f"inarch_v{lanes}f32"
-    statements = [each.strip() for each in text.partition("{\n")[2].rpartition("}")[0].split(";")]
-    local = "|".join({"x", *re.findall(rf"inarch_v{lanes}\w+ (\w+) =", text)})
-    lines = [
-        re.sub(r"^return ", f"*out{at} = ", re.sub(rf"\b({local})\b", rf"\g<1>{at}", each))
-        for each in statements
-        if each
-        for at in range(TOGETHER)
-    ]
-    parameters = ", ".join(f"{kind} x{at}, {kind} *out{at}" for at in range(TOGETHER))
-    head = f"static inline __attribute__((always_inline)) void {several_name(function, lanes)}"
-    return f"{head}({parameters})\n{{\n" + "".join(f"    {line};\n" for line in lines) + "}\n"
+    return _types(lanes) + spelled(body, lanes)
 
 
 def _gcc(table: dict[int, tuple[str, str]], lanes: int) -> str:
@@ -356,8 +338,8 @@ def _types(lanes: int) -> str:
     return "\n" + "".join(types)
 
 
-def _spelled(text: str, lanes: int) -> str:
-    """The text of a vector, or of one number (0 lanes), in C."""
+def spelled(text: str, lanes: int) -> str:
+    """Text of this module in C, of a vector, or of one number (0 lanes)."""
     if lanes:
         words = {word: f"inarch_v{lanes}{dtype}" for word, _, dtype in _KINDS}
         kind = words["F"]
@@ -379,6 +361,6 @@ def _all(value: str, kind: str, lanes: int) -> str:
 
 
 SCALARS = {
-    name.replace("_S", "_f32"): _spelled(text, 0) for name, text in (_ONE | _FUNCTIONS).items()
+    name.replace("_S", "_f32"): spelled(text, 0) for name, text in (_ONE | FUNCTIONS).items()
 }
 """Name -> C of one number: `inarch_exp_f32`, ..., and what they call, in order of dependence."""
