@@ -1,4 +1,4 @@
-"""`loop.nest` in C: which of the five forms a nest takes, and the two forms with plain scalars.
+"""`loop.nest` in C: which of the forms a nest takes, and the two forms with plain scalars.
 
 - No parallel loop inside a reduction: one scalar accumulator for each output.
 - All parallel loops inside the outermost reduction are serial: a local array of accumulators.
@@ -7,6 +7,7 @@
 - One of the loops scans: `write/scan.py`.
 - It looks for the best value and where it is, in lanes: `write/arg_reduce.py`.
 - It writes at indices that are read: point by point, as they stand.
+- Its points are by themselves, and call exp, log, tanh ...: in strips of vectors, `write/strips.py`.
 A mode that none of them obeys is an error (`passes/loop/nests/modes.py`). What is serial the C compiler may
 unroll and vectorise as it likes.
 """
@@ -27,6 +28,7 @@ from inarch.backends.c.write.blocked import Blocks
 from inarch.backends.c.write.loops import open_and_pick, open_loops, used_reads, write_guards
 from inarch.backends.c.write.scan import emit_scan
 from inarch.backends.c.write.scope import Scope, Values, initial_text
+from inarch.backends.c.write.strips import emit_strips, strip_lanes
 from inarch.backends.c.write.tile import emit_tile
 from inarch.backends.c.write.transpose import emit_transpose, transpose_of
 from inarch.backends.c.write.value.points import (
@@ -62,6 +64,7 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     check_modes(op)
     inner = nest.loops[nest.first_inner :]
     transpose, searched = transpose_of(op, nest), arg_form(op, nest)
+    lanes = strip_lanes(op, nest, scope.unit.vector_bytes)
     if transpose is not None:
         emit_transpose(transpose, nest, scope)
     elif scatters(op):
@@ -72,6 +75,8 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     elif searched is not None:
         _check_accumulators(op, nest, range(searched.reduction + 1, len(nest.loops)), "reduction")
         emit_arg_reduction(op, nest, searched, scope)
+    elif lanes is not None:
+        emit_strips(op, nest, lanes, scope)
     elif any(loop.mode != "serial" for loop in inner):
         _check_no_lanes(op, inner)
         emit_tile(op, nest, scope)

@@ -74,6 +74,9 @@ OPS: dict[str, tuple[str, ...]] = {
     "y, i = TopK(x, some)": WIDE,
     "y, i = TopK<largest=0>(row, some)": WIDE,
     "y = Exp(row)": FLOATS,
+    "s = Sigmoid(x) y = Mul(x, s)": FLOATS,
+    "t = Sub(row, x) y = Tanh(t)": FLOATS,
+    "t = Transpose(x) y = Erf(t)": FLOATS,
     "y = Abs(row)": EVERY,
 }
 """Nodes of `x` [3, n, n] and `row` [n], and the dtypes that they are tried on."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from inarch.backends.c.write.value.fused import fused_body
 from inarch.backends.c.write.value.near_one import NEAR_ONE
@@ -157,6 +158,20 @@ SQRT    F y = x;
 }
 """The primitives of vectors, and sqrt, for which C has no operator."""
 
+
+def exp_rest(zero: str, x: str, scale: str = "1.0f") -> str:
+    """Statements that set p to e^r, times `scale`, where `shifted` is n + `zero`, and r is `x` - n ln 2."""
+    coefficients = ("0.041666206f", "0.166665182f", "0.5f", "1.0f", "1.0f")
+    times = "" if scale == "1.0f" else f"{scale} * "
+    first = f"ALL({times}0.00139504916f), ALL({times}0.0083688898f)"
+    return (
+        f"    const F n = shifted - {zero};\n"
+        "    const F r = inarch_fma_S(n, ALL(2.12194440e-4f), "
+        f"inarch_fma_S(n, ALL(-0.693359375f), {x}));\n"
+        f"    F p = inarch_fma_S(r, {first});\n"
+    ) + "".join(f"    p = inarch_fma_S(p, r, ALL({times}{each}));\n" for each in coefficients)
+
+
 FUNCTIONS = {
     "inarch_exp_S": """
 /* e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln(2) / 2. At most 2 ulp, denormal results included. */
@@ -166,19 +181,23 @@ INLINE F inarch_exp_S(F x)
     const F bounded = inarch_bounded_S(88.9f, x);
     const F shifted = inarch_fma_S(bounded, ALL(1.44269504f), ALL(12583166.0f)); /* n + 254 in the low bits */
     const U bits = (U)inarch_ints_S(shifted);
-    const F n = shifted - 12583166.0f;
-    const F r = inarch_fma_S(n, ALL(2.12194440e-4f), inarch_fma_S(n, ALL(-0.693359375f), x));
-    F p = inarch_fma_S(r, ALL(0.00139504916f), ALL(0.0083688898f));
-    p = inarch_fma_S(p, r, ALL(0.041666206f));
-    p = inarch_fma_S(p, r, ALL(0.166665182f));
-    p = inarch_fma_S(p, r, ALL(0.5f));
-    p = inarch_fma_S(p, r, ALL(1.0f));
-    p = inarch_fma_S(p, r, ALL(1.0f));
-    /* 2^n in two factors, (n + 254) >> 1 and the rest in their exponents: n reaches -150 and 128. */
+"""
+    + exp_rest("12583166.0f", "x")
+    + """    /* 2^n in two factors, (n + 254) >> 1 and the rest in their exponents: n reaches -150 and 128. */
     const U first = bits << 22 & 0xff800000u;
     const U second = (bits << 23) - first;
     const F y = p * inarch_floats_S((I)first) * inarch_floats_S((I)second);
     return inarch_select_S(x < -104.0f, ALL(0.0f), y); /* NaN stays */
+}
+""",
+    "inarch_expnear_S": """
+/* e^x of |x| <= 80, where 2^n is one factor. At most 2 ulp. */
+INLINE F inarch_expnear_S(F x)
+{
+    const F shifted = inarch_fma_S(x, ALL(1.44269504f), ALL(12583039.0f)); /* n + 127 in the low bits */
+"""
+    + exp_rest("12583039.0f", "x")
+    + """    return p * inarch_floats_S((I)((U)inarch_ints_S(shifted) << 23));
 }
 """,
     "inarch_logtail_S": """
@@ -225,7 +244,8 @@ INLINE F inarch_tanh_S(F x)
     p = inarch_fma_S(p, z, ALL(0.133314416f));
     p = inarch_fma_S(p, z, ALL(-0.333332807f));
     const F small = inarch_fma_S(p * z, x, x);
-    const F large = 1.0f - 2.0f / (inarch_exp_S(a + a) + 1.0f);
+    /* 1 from 9.1 on */
+    const F large = 1.0f - 2.0f / (inarch_expnear_S(inarch_atmost_S(20.0f, a + a)) + 1.0f);
     return inarch_signed_S(inarch_select_S(a < 0.625f, small, large), x); /* -0 stays */
 }
 """,
@@ -250,7 +270,7 @@ INLINE F inarch_erf_S(F x)
     q = inarch_fma_S(q, c, ALL(0.633342028f));
     q = inarch_fma_S(q, c, ALL(1.12951732f));
     q = inarch_fma_S(q, c, ALL(-0.000175184701f));
-    const F large = inarch_signed_S(1.0f - inarch_exp_S(-q), x);
+    const F large = inarch_signed_S(1.0f - inarch_expnear_S(-q), x);
     return inarch_select_S(a < 0.921875f, small, large);
 }
 """,
@@ -301,16 +321,21 @@ def vector_name(function: str, lanes: int) -> str:
 
 def vector_helpers(functions: Iterable[str], lanes: int) -> str:
     """The C of functions of `VECTORS` on vectors of `lanes` f32, with their types; empty of none."""
-    texts = _LANES | FUNCTIONS
-    wanted = {f"inarch_{function}_S" for function in functions}
+    texts = vector_texts(lanes)
+    wanted = {vector_name(function, lanes) for function in functions}
     pending = list(wanted)
     while pending:
-        called = set(re.findall(r"\binarch_\w+_S\b", texts[pending.pop()])) - wanted
+        text = texts[pending.pop()]
+        called = set(re.findall(r"\binarch_\w+(?=\()", text)) & texts.keys() - wanted
         wanted |= called
         pending += called
-    if not wanted:
-        return ""
     body = "".join(text for name, text in texts.items() if name in wanted)
+    return vector_types(lanes) + body if body else ""
+
+
+@cache
+def vector_texts(lanes: int) -> dict[str, str]:
+    """Name -> C of functions of `VECTORS` on so many lanes, and of what they call, callees first."""
     words = {
         "BLEND": _gcc(_BLEND, lanes),
         "LEAST": _gcc(_LEAST, lanes),
@@ -319,9 +344,21 @@ def vector_helpers(functions: Iterable[str], lanes: int) -> str:
         "FUSED": fused_body(lanes, DTYPES["f32"], f"inarch_v{lanes}f32"),
         "LANES": str(lanes),
     }
-    for word, text in words.items():
-        body = re.sub(rf"\b{word}\b", lambda _, text=text: text, body)
-    return _types(lanes) + spelled(body, lanes)
+    found: dict[str, str] = {}
+    for name, text in (_LANES | FUNCTIONS).items():
+        for word, meant in words.items():
+            text = re.sub(rf"\b{word}\b", lambda _, meant=meant: meant, text)  # noqa: PLW2901
+        found[vector_name(name.removeprefix("inarch_").removesuffix("_S"), lanes)] = spelled(
+            text, lanes
+        )
+    return found
+
+
+def vector_types(lanes: int) -> str:
+    """C that declares the vectors of so many floats, and of integers of their size; twice does no harm."""
+    size = f"__attribute__((vector_size({4 * lanes})))"
+    types = (f"typedef {c} inarch_v{lanes}{dtype} {size};\n" for _, c, dtype in _KINDS)
+    return "\n" + "".join(types)
 
 
 def _gcc(table: dict[int, tuple[str, str]], lanes: int) -> str:
@@ -330,12 +367,6 @@ def _gcc(table: dict[int, tuple[str, str]], lanes: int) -> str:
         return ""
     defined, call = table[lanes]
     return f"#if defined({defined}) && !defined(__clang__)\n    return {call};\n#endif\n"
-
-
-def _types(lanes: int) -> str:
-    size = f"__attribute__((vector_size({4 * lanes})))"
-    types = (f"typedef {c} inarch_v{lanes}{dtype} {size};\n" for _, c, dtype in _KINDS)
-    return "\n" + "".join(types)
 
 
 def spelled(text: str, lanes: int) -> str:

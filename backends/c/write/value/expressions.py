@@ -123,6 +123,12 @@ _COMPARE_FLOATS = {
 _COMPARE_INTEGERS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
+def our_function(op: Operation) -> str | None:
+    """The function of `OURS` that `op` is; None for others."""
+    is_ours = op.name in _OURS and element(op.results[0].type) == DTYPES["f32"]
+    return _OURS[op.name] if is_ours else None
+
+
 def is_scalar_op(op: Operation) -> bool:
     """Whether `expression` knows ops of this kind."""
     return op.name.partition(".")[0] in ("arith", "math") or isinstance(op, RemfOp)

@@ -13,6 +13,7 @@ from inarch.backends.c.types import literal
 from inarch.backends.c.write.transpose import HELPERS as TRANSPOSES
 from inarch.backends.c.write.value.elementary import SCALARS
 from inarch.backends.c.write.value.fused import fused_name, fused_text, scalar_text
+from inarch.backends.c.write.value.several import several_texts
 from inarch.core.dtypes import DTYPES, DType
 
 _FLOATS = (DTYPES["f32"], DTYPES["f64"])
@@ -190,6 +191,7 @@ _HELPERS: dict[str, str] = {
     **{f"inarch_fma_{d.name}": scalar_text(d) for d in _FLOATS},
     **{fused_name(n, d): fused_text(n, d) for n in (2, 4, 8, 16) for d in _FLOATS},
     **SCALARS,
+    **{name: text for lanes in (4, 8, 16) for name, text in several_texts(lanes).items()},
     **{f"inarch_max_{d.name}": _ordered(d, "max", ">") for d in _FLOATS},
     **{f"inarch_min_{d.name}": _ordered(d, "min", "<") for d in _FLOATS},
     **{f"inarch_raised_{d.name}": _bounded(d, "raised", "<=") for d in _FLOATS},

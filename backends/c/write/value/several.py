@@ -12,9 +12,13 @@ import re
 
 from inarch.backends.c.write.value.elementary import (
     FUNCTIONS,
+    OURS,
     TOGETHER,
+    exp_rest,
     spelled,
     vector_name,
+    vector_texts,
+    vector_types,
 )
 
 _FAST = {
@@ -23,16 +27,10 @@ _FAST = {
    -105.3 down, where the result is 0; that of -151 to 102 is one of normal numbers. NaN stays. */
     const F bounded = inarch_atleast_S(-105.3f, x);
     const F shifted = inarch_fma_S(bounded, ALL(1.44269504f), ALL(12583064.0f)); /* n + 152 in the low bits */
-    const F n = shifted - 12583064.0f;
-    const F r = inarch_fma_S(n, ALL(2.12194440e-4f), inarch_fma_S(n, ALL(-0.693359375f), bounded));
-    F p = inarch_fma_S(r, ALL(SCALE * 0.00139504916f), ALL(SCALE * 0.0083688898f));
-    p = inarch_fma_S(p, r, ALL(SCALE * 0.041666206f));
-    p = inarch_fma_S(p, r, ALL(SCALE * 0.166665182f));
-    p = inarch_fma_S(p, r, ALL(SCALE * 0.5f));
-    p = inarch_fma_S(p, r, ALL(SCALE));
-    p = inarch_fma_S(p, r, ALL(SCALE));
-    return p * inarch_floats_S((I)((U)inarch_ints_S(shifted) << 23));
-""".replace("SCALE", "2.98023224e-8f"),
+"""
+    + exp_rest("12583064.0f", "bounded", scale="2.98023224e-8f")
+    + """    return p * inarch_floats_S((I)((U)inarch_ints_S(shifted) << 23));
+"""
 }
 """Function -> its statements where no lane is above the number in `_ABOVE`."""
 
@@ -49,6 +47,14 @@ _X86 = {
 def several_name(function: str, lanes: int) -> str:
     """The same of `TOGETHER` vectors at once: `inarch_exp_v8f32_x4(x0, &out0, ...)` sets out0 to x0's."""
     return f"{vector_name(function, lanes)}_x{TOGETHER}"
+
+
+def several_texts(lanes: int) -> dict[str, str]:
+    """Name -> C of the functions of several vectors, and of what they call, callees first."""
+    functions = {
+        several_name(function, lanes): several_helper(function, lanes) for function in OURS
+    }
+    return {f"inarch_types_v{lanes}f32": vector_types(lanes), **vector_texts(lanes), **functions}
 
 
 def several_needs(function: str) -> set[str]:

@@ -14,11 +14,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from inarch.backends.c.plan.linear import LoopNest
-from inarch.backends.c.text import atom
+from inarch.backends.c.text import atom, unwrapped
 from inarch.backends.c.types import element, unsigned
 from inarch.backends.c.write.scope import Scope, Values, VectorType
-from inarch.backends.c.write.value.expressions import constant_text, expression
+from inarch.backends.c.write.value.elementary import TOGETHER
+from inarch.backends.c.write.value.expressions import constant_text, expression, our_function
 from inarch.backends.c.write.value.fused import fused_name
+from inarch.backends.c.write.value.several import several_name
 from inarch.core.dtypes import DTYPES, DType
 from inarch.dialects.loop.rounding import fused_product, is_fused
 from inarch.dialects.loop.scalar import PointOp
@@ -85,6 +87,43 @@ def evaluate_values(
     return _evaluate_ops(ops, wanted, arguments, lanes, scope)
 
 
+def evaluate_several(
+    block: Block, arguments: Sequence[Mapping[SSAValue, Value]], lanes: int, scope: Scope
+) -> list[Value]:
+    """The one value that `block` yields on `TOGETHER` vectors, given the arguments of each of them.
+
+    Our own functions of f32 are of all the vectors at once.
+    """
+    assert len(arguments) == TOGETHER, "a strip has so many vectors"
+    values = [dict(each) for each in arguments]
+    last = block.last_op
+    assert last is not None, "the verifier has seen to it"
+    for op in block.ops:
+        if op.has_trait(IsTerminator) or is_fused(op):
+            continue
+        operands = [[_value_of(operand, each, scope) for operand in op.operands] for each in values]
+        function = our_function(op)
+        if function is not None and operands[0][0].is_vector:
+            found = _several(function, [each[0].text for each in operands], lanes, scope)
+            for each, value in zip(values, found, strict=True):
+                each[op.results[0]] = value
+            continue
+        for each in values:
+            _evaluate_op(op, each, lanes, scope)
+    return [_value_of(last.operands[0], each, scope) for each in values]
+
+
+def _several(function: str, texts: Sequence[str], lanes: int, scope: Scope) -> list[Value]:
+    kind = f"inarch_v{lanes}f32"
+    names = [scope.names.fresh("y") for _ in texts]
+    scope.unit.need(f"inarch_types_v{lanes}f32")
+    scope.writer.line(f"{kind} {', '.join(names)};")
+    call = scope.unit.need(several_name(function, lanes))
+    pairs = (f"{unwrapped(text)}, &{name}" for text, name in zip(texts, names, strict=True))
+    scope.writer.line(f"{call}({', '.join(pairs)});")
+    return [Value(name, is_vector=True) for name in names]
+
+
 def _evaluate_ops(
     ops: Sequence[Operation],
     wanted: Sequence[SSAValue],
@@ -93,28 +132,31 @@ def _evaluate_ops(
     scope: Scope,
 ) -> list[Value]:
     values = dict(arguments)
-
-    def value_of(operand: SSAValue) -> Value:
-        return values[operand] if operand in values else Value(scope.values[operand], False)
-
     for op in ops:
-        if isinstance(op, PointOp):
-            continue
-        result = op.results[0]
-        if isinstance(op, arith.ConstantOp):
-            values[result] = Value(constant_text(op), is_vector=False)
-            continue
-        if is_fused(op):
-            continue  # it is written where it is added
-        product = fused_product(op)
-        if product is not None:
-            (term,) = [value for value in op.operands if value is not product.result]
-            parts = [value_of(operand) for operand in (*product.operands, term)]
-            values[result] = _fused(parts, element(result.type), lanes, scope)
-            continue
-        operands = [value_of(operand) for operand in op.operands]
-        values[result] = _evaluate(op, operands, lanes, scope)
-    return [value_of(operand) for operand in wanted]
+        _evaluate_op(op, values, lanes, scope)
+    return [_value_of(operand, values, scope) for operand in wanted]
+
+
+def _value_of(operand: SSAValue, values: Mapping[SSAValue, Value], scope: Scope) -> Value:
+    return values[operand] if operand in values else Value(scope.values[operand], False)
+
+
+def _evaluate_op(op: Operation, values: dict[SSAValue, Value], lanes: int, scope: Scope) -> None:
+    """Adds the result of `op` to `values`."""
+    if isinstance(op, PointOp) or is_fused(op):
+        return  # a product that is fused is written where it is added
+    result = op.results[0]
+    if isinstance(op, arith.ConstantOp):
+        values[result] = Value(constant_text(op), is_vector=False)
+        return
+    product = fused_product(op)
+    if product is not None:
+        (term,) = [value for value in op.operands if value is not product.result]
+        parts = [_value_of(operand, values, scope) for operand in (*product.operands, term)]
+        values[result] = _fused(parts, element(result.type), lanes, scope)
+        return
+    operands = [_value_of(operand, values, scope) for operand in op.operands]
+    values[result] = _evaluate(op, operands, lanes, scope)
 
 
 def _evaluate(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) -> Value:
