@@ -104,7 +104,7 @@ bridge-%: .venv-bridges/%/.stamp
 packages: .venv-packages/.stamp ## programs of others that import onnxruntime, on Inarch: results and times
 	.venv-packages/bin/python benchmarks/packages/run.py
 
-performance: setup ## measure networks, choices and layers, and write docs/performance.md (benchmarks/performance.py)
+performance: setup ## measure networks, choices and layers, and write the pages of docs/tables (benchmarks/performance.py)
 	$(BIN)/python benchmarks/performance.py
 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)

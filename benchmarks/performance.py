@@ -1,4 +1,4 @@
-"""Makes the measured parts of `docs/performance.md` anew, on this computer: `make performance`.
+"""Measures, and writes `networks.md`, `choices.md` and `layers.md` of `docs/tables`: `make performance`.
 
     python benchmarks/performance.py [networks] [choices] [layers] [--rounds 10]
 
@@ -30,19 +30,45 @@ from inarch.benchmark.layers import LAYER_SETS
 from inarch.benchmark.machine import describe
 from inarch.benchmark.model import measure_model
 from inarch.benchmark.peers import PEERS
+from inarch.benchmark.report import BEGIN, END
 from inarch.benchmark.shapes import draw
 from inarch.core.cache import replacing
 from inarch.driver.options import Options
 from inarch.machine.target import native, parse
 
 HERE = Path(__file__).parent
-DOCUMENT = HERE.parent / "docs" / "performance.md"
+TABLES = HERE.parent / "docs" / "tables"
 GENERATORS: Any = importlib.import_module("networks")
 NETWORKS = ("mlp", "lenet", "mobilenetv2", "resnet50", "bert_base")
 TARGETS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 THREADS = (1, 2)
 SHAPES = 24
 """Drawn ones, beside the layers of ResNet-50 and of BERT."""
+
+HEADS = {
+    "networks": """# Whole networks
+
+Written by `python benchmarks/performance.py networks`; [performance.md](../performance.md) has the method.
+Least milliseconds of a call from Python, batch 1, f32 (BERT-base with 128 tokens). `x`, after each time of
+a peer, is that time divided by Inarch's: above 1 Inarch is faster. Peers use all that the CPU has, whatever
+the target is.
+""",
+    "choices": """# Kernel choices
+
+Written by `python benchmarks/performance.py choices`; [performance.md](../performance.md) has the method.
+For each shape, the mapping that `tensorize` takes is measured with ten alternatives, on warm data. The
+regret is its time divided by that of the fastest. The shapes are the layers of ResNet-50 and BERT-base, and
+drawn ones that no cost was fitted to.
+""",
+    "layers": """# Layers
+
+Written by `python benchmarks/performance.py layers`; [performance.md](../performance.md) has the method.
+Times are milliseconds; `n` is how often the network has the layer. The pictures show kernels: Inarch's by
+executed operations, those of peers by nominal ones, so that a kernel which leaves out taps on padding may
+be above the peak. Runs differ by 1 to 2 % in a mean, by more in a single layer.
+""",
+}
+"""How the page of each part begins."""
 
 
 def _targets() -> list[str]:
@@ -111,10 +137,12 @@ def of_choices(rounds: int) -> list[str]:
 
 
 def of_layers(rounds: int) -> None:
-    """By the command that the document names."""
+    """By the command that the page then names."""
     sets = ["resnet50", "mobilenetv2", "bert", "gemm"]
-    picture = DOCUMENT.parent / "performance" / "roofline.svg"
-    files = ["--picture", str(picture), "--markdown", str(DOCUMENT)]
+    page = TABLES / "layers.md"
+    with replacing(page) as file:
+        file.write(f"{HEADS['layers']}\n{BEGIN}\n{END}\n".encode())
+    files = ["--picture", "docs/tables/roofline.svg", "--markdown", "docs/tables/layers.md"]
     command = ["inarch", "bench", "layers", *sets, "--rounds", str(rounds), *files]
     subprocess.run([sys.executable, "-m", *command], check=True, cwd=HERE.parent)
 
@@ -126,19 +154,11 @@ PARTS: dict[str, Callable[[int], list[str]]] = {
 
 
 def _write(part: str, lines: Sequence[str], rounds: int) -> None:
-    """Between the part's markers, with what it was measured on."""
-    begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
-    text = DOCUMENT.read_text()
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise SystemExit(f"{DOCUMENT}: expected the lines '{begin}' and '{end}'")
+    """The whole page, with the computer that it was measured on."""
     machine = describe(native())
     title = f"{machine['cpu']} ({machine['caches']}), {machine['compiler']}, {rounds} rounds, interleaved:"
-    with replacing(DOCUMENT) as file:
-        file.write(
-            "\n".join([f"{before}{begin}", "", title, "", *lines, "", f"{end}{after}"]).encode()
-        )
+    with replacing(TABLES / f"{part}.md") as file:
+        file.write("\n".join([HEADS[part], title, "", *lines, ""]).encode())
 
 
 def main() -> int:

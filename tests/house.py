@@ -1,8 +1,8 @@
 """What the house writes of itself, and what grows: `make house`, or `python tests/house.py`.
 
 It writes the picture in docs/architecture.md, drawn from the imports (an arrow is an import that no other
-way between the two layers stands for: a transitive reduction), and the rows of docs/requirements.md, found
-by the IDs that tests name in their docstrings. Then it lists what has grown long.
+way between the two layers stands for: a transitive reduction), and docs/tables/requirements.md, from the IDs
+that tests name in their docstrings. Then it lists what has grown long.
 """
 
 from __future__ import annotations
@@ -17,13 +17,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "architecture.md"
-REQUIREMENTS = ROOT / "docs" / "requirements.md"
+REQUIREMENTS = ROOT / "docs" / "tables" / "requirements.md"
 FOLDERS = ("dialects", "frontends", "passes", "backends", "runtime", "tools")
 TESTED = (*FOLDERS, "inarch", "benchmarks", "examples", "tests")
 BEGIN, END = "```mermaid\n", "```\n"
 ROW = re.compile(r"^\| ([NBTK]\d+) \| (.+) \|$", re.MULTILINE)
-NOT_YET = "not yet: "
 NO_TEST = "no test"
+FOUNDING = {
+    "N": ("writing a backend as a newcomer", 15),
+    "B": ("running inside other frameworks", 12),
+    "T": ("codegens, runtime module, loaders", 24),
+    "K": ("microkernels", 16),
+}
+"""What the letters stand for, and how many requirements each has."""
+NOT_YET = {
+    "T23": "no accelerator with a simulator",
+    "T24": "no GPU source backend",
+    "K16": "no Winograd, no numerics policy",
+}
+"""Why no test shows a requirement."""
 
 
 @dataclass(frozen=True)
@@ -156,18 +168,20 @@ def _naming_tests() -> Iterator[tuple[str, str]]:
 
 
 def requirements() -> str:
-    """docs/requirements.md as tests say it; `not yet: WHY` is written by hand and stays until one does."""
+    """The text of docs/tables/requirements.md."""
     tests = shown()
-
-    def row(match: re.Match[str]) -> str:
-        name, said = match.groups()
-        if name in tests:
-            said = " ".join(f"`{test}`" for test in tests[name])
-        elif not said.startswith(NOT_YET):
-            said = NO_TEST
-        return f"| {name} | {said} |"
-
-    return ROW.sub(row, REQUIREMENTS.read_text())
+    parts = [
+        "# Requirements and the tests that show them\n\n"
+        "Written by `python tests/house.py`: what Inarch was founded to do, by the IDs that tests name\n"
+        "in their docstrings. A test is `file::function`, or a lit test's file.\n"
+    ]
+    for letter, (title, count) in FOUNDING.items():
+        parts.append(f"\n## {letter}: {title}\n\n| ID | shown by |\n|---|---|\n")
+        for name in (f"{letter}{number}" for number in range(1, count + 1)):
+            by = " ".join(f"`{test}`" for test in tests.get(name, ()))
+            why = f"not yet: {NOT_YET[name]}" if name in NOT_YET else NO_TEST
+            parts.append(f"| {name} | {by or why} |\n")
+    return "".join(parts)
 
 
 # ------------------------------------------------------------------------------------ what grows

