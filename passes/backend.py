@@ -9,7 +9,7 @@ group `inarch.backends`, or a file given by `--load`. No pass imports one.
     )
 
 What is asked in a compilation is an instance: a backend with a name and values of its options.
-`docs/backends.md` walks through one.
+`docs/backends.md` walks through one; `docs/backends-reference.md` has all of it.
 """
 
 from __future__ import annotations

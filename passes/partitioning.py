@@ -3,7 +3,7 @@
     report = partition_for(context, module, "my_dsp", "my_gpu")     # rewrites the module
     report = explain(context, module, ("my_dsp",))                  # only says what it would do
 
-The four passes are in `inarch/passes/partition/`; docs/partitioning.md has what each
+The four passes are in `inarch/passes/partition/`; docs/backends-reference.md has what each
 leaves in the program.
 """
 

@@ -8,7 +8,7 @@
             if region.bytes_resident > (most := request.options["memory"]):
                 yield Veto(region, f"takes {most} bytes of weights, found {region.bytes_resident}")
 
-`docs/deciding.md` walks through both.
+`docs/backends.md` walks through both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ExampleJSON, the graph format of TVM's tutorial: subgraphs as text that `runtime` runs with NumPy.
 
 The smallest backend that offloads to an engine: each function becomes a subgraph of one text, which
-the loader `examplejson` opens. docs/examplejson.md has the grammar. It has no options.
+the loader `examplejson` opens (`inarch.runtime.loaders.examplejson`, with the grammar). It has no options.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
  *   mul 2 2
  *   return 3
  *
- * Values are numbered: the inputs, then the results of the steps. docs/loaders.md builds and runs it. */
+ * Values are numbered: the inputs, then the results of the steps. docs/backends.md builds and runs it. */
 #include <inarch_loader.h>
 
 #include <stdarg.h>

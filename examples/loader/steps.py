@@ -1,6 +1,6 @@
 """A backend that emits functions step by step as text, and a loader of that text in Python.
 
-`steps.c` beside it is the loader in C, which docs/loaders.md builds and runs.
+`steps.c` beside it is the loader in C, which docs/backends.md builds and runs.
 """
 
 from __future__ import annotations

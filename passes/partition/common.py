@@ -25,7 +25,7 @@ REGION = "partition.region"
 GIVE = "partition.give"
 KEEP = "partition.keep"
 COMPILER = "compiler"
-"""Attributes of ops, and of an outlined function; docs/partitioning.md says which pass leaves which."""
+"""Attributes of ops, and of an outlined function; docs/backends-reference.md has which pass leaves which."""
 
 
 def tensor_blocks(module: ModuleOp) -> list[tuple[FuncOp, Block]]:

@@ -6,7 +6,7 @@
  *   const inarch_loader *inarch_loader_table(void);
  *
  * Who runs the program opens the library, `load`s the bytes, `bind`s the functions that the program calls, and has
- * the program call them: `execute`, from C, with nothing in between. docs/extending.md has a whole loader.
+ * the program call them: `execute`, from C, with nothing in between. docs/backends.md has a whole loader.
  *
  * Where a library is found: by the path that is asked for, as inarch-loader-FORMAT.so beside the program's file, and by that
  * name in the folders of INARCH_LIBRARY_PATH.

@@ -1,6 +1,6 @@
 """ExampleJSON as data: graphs of nodes with dense ids, and their one canonical spelling.
 
-The tutorial of TVM (Bring Your Own Codegen) introduced the format; docs/examplejson.md has the grammar.
+The tutorial of TVM (Bring Your Own Codegen) introduced the format; the package's docstring has the grammar.
 """
 
 from __future__ import annotations
