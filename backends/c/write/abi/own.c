@@ -146,22 +146,27 @@ INARCH_BASELINE static void inarch_own_unmap(void *file)
     free(file);
 }
 
-/* The library's weights in the file at `path`, mapped, or nothing and why not. */
+/* The library's weights in the file at `path`, mapped, or nothing and why not, with its code. */
 INARCH_BASELINE static inarch_weights inarch_own_map(const inarch_library *library, const char *path,
-                                                     const char **why)
+                                                     int32_t *code, const char **why)
 {
     inarch_weights found = {NULL, 0, NULL, NULL};
     struct stat state;
+    *code = INARCH_UNREADABLE;
     *why = "a file that cannot be read";
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
         return found;
     }
     inarch_own_file *file = (inarch_own_file *)malloc(sizeof(inarch_own_file));
-    if (file != NULL && fstat(descriptor, &state) == 0 && state.st_size > 0) {
+    if (file == NULL) {
+        *code = INARCH_NO_MEMORY;
+        *why = "no memory to read it";
+    } else if (fstat(descriptor, &state) == 0 && state.st_size > 0) {
         file->bytes = (size_t)state.st_size;
         file->address = mmap(NULL, file->bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (file->address != MAP_FAILED) {
+            *code = INARCH_UNBOUND;
             found.data = inarch_own_weights(library, (const unsigned char *)file->address, file->bytes, why);
             found.bytes = library->weights_bytes;
             found.released = inarch_own_unmap;
@@ -192,10 +197,11 @@ INARCH_BASELINE static int32_t inarch_own_prepare(const inarch_model *model, ina
     inarch_setup setup = {sizeof(inarch_setup), 0, NULL, {NULL, 0, NULL, NULL}, NULL, {NULL, NULL, NULL}, {NULL, NULL}};
     inarch_state *state = bound, *first = NULL;
     const char *why = "", *path = "";
+    int32_t code = INARCH_UNBOUND;
     char line[4400];
     if (library->weights_bytes != 0 && model->embedded == NULL) {
         path = inarch_own_path(line, (int)sizeof(line));
-        setup.weights = inarch_own_map(library, path, &why);
+        setup.weights = inarch_own_map(library, path, &code, &why);
     }
     if (library->weights_bytes == 0 || model->embedded != NULL || setup.weights.data != NULL) {
         const int32_t status = library->state_new(library, &setup, &state);
@@ -206,7 +212,7 @@ INARCH_BASELINE static int32_t inarch_own_prepare(const inarch_model *model, ina
             return status;
         }
     } else if (!bound->is_bound) { /* by whoever opened it from elsewhere */
-        return inarch_fail(INARCH_UNBOUND, "%s: expected its weights in the artifact that it was loaded from, found "
+        return inarch_fail(code, "%s: expected its weights in the artifact that it was loaded from, found "
                            "%s: '%.300s'; call %s_bind first", function, why, path, library->name);
     }
     if (!__atomic_compare_exchange_n(&inarch_own_state, &first, state, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)

@@ -16,7 +16,8 @@ import inarch
 from inarch.machine.compilers import find_compiler
 from inarch.runtime.c import INCLUDE, LIBS, sources
 from inarch.runtime.c.install import install
-from tests.unit.runtime.c.steps import built, compiled
+from tests.unit.runtime.c.crafted import Index, file_of
+from tests.unit.runtime.c.steps import HERE, built, compiled
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wpedantic")
 MODEL = """
@@ -206,3 +207,23 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Their loader in C."""
     return built(tmp_path_factory.mktemp("loader") / "inarch-loader-steps.so")
+
+
+@pytest.fixture(scope="session")
+def crafted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library and the loader of crafted.c, found by the name of its format."""
+    path = tmp_path_factory.mktemp("crafted") / "inarch-loader-raw.so"
+    return built(path, "-O0", source=HERE / "crafted.c")
+
+
+@pytest.fixture
+def write(crafted: Path, tmp_path: Path) -> Callable[[Index], Path]:
+    """Writes the file of an index around that library; another file each time."""
+
+    def written(index: Index) -> Path:
+        path = tmp_path / "m.inarch"
+        path.unlink(missing_ok=True)  # one that is open stays as it is
+        path.write_bytes(file_of(crafted.read_bytes(), index))
+        return path
+
+    return written

@@ -1,7 +1,8 @@
-/* faults MODEL [LOADER]: what libinarch and compiled code do when the system refuses what they ask of it.
+/* faults MODEL [LOADER], faults MODEL = PREFIX: what libinarch and compiled code do when the system refuses what they ask.
  *
  * Functions of libc that allocate, open, map, write or start threads are defined here, so that libinarch, the artifact's
- * code (-rdynamic) and loaders call these. A round opens the model, runs its functions in three ways, and closes it.
+ * code (-rdynamic) and loaders call these. A round opens the model, runs its functions in three ways, and closes it. With a
+ * PREFIX, that of its symbols, the model is a shared library without libinarch, and a round calls its functions unbound.
  * Of the calls of a round the n-th fails, for every n, once and from there on. Then each step returns a documented code
  * and says why, or gives the right result; nothing leaks; and a round without faults is right.
  */
@@ -27,6 +28,7 @@
 
 static long calls, failing; /* 0: none */
 static int is_lasting, is_armed;
+static int is_taken; /* each name that a library is opened by: others have it */
 static const char *failed;
 static struct {
     uintptr_t begin, end;
@@ -246,11 +248,16 @@ ssize_t read(int descriptor, void *bytes, size_t count)
     return is_ours(CALLER) && fails("read", EIO) ? -1 : real(descriptor, bytes, count);
 }
 
-/* Writes half: the caller has to go on. */
+/* Is interrupted each other time, and writes half: the caller has to go on. */
 ssize_t write(int descriptor, const void *bytes, size_t count)
 {
     NEXT(write)
     if (is_ours(CALLER) && fails("write", ENOSPC)) {
+        return -1;
+    }
+    static int is_interrupted;
+    if (is_ours(CALLER) && (is_interrupted ^= 1)) {
+        errno = EINTR;
         return -1;
     }
     return real(descriptor, bytes, is_ours(CALLER) ? (count + 1) / 2 : count);
@@ -309,6 +316,10 @@ void *dlopen(const char *path, int mode)
     if (is_ours(CALLER) && fails("dlopen", ENOMEM)) {
         return real("/no memory", mode); /* so that dlerror says something */
     }
+    if (is_taken && is_ours(CALLER) && (mode & RTLD_NOLOAD) != 0) {
+        failed = "RTLD_NOLOAD";
+        return real(NULL, RTLD_NOW);
+    }
     void *library = real(path, mode);
     if (library != NULL && is_ours(CALLER)) {
         hold(LIBRARY, (uintptr_t)library);
@@ -345,7 +356,7 @@ int pthread_join(pthread_t thread, void **result)
 
 /* A round */
 
-static const char *path, *loaders[2];
+static const char *path, *loaders[2], *prefix;
 static double data[MOST][NUMBERS];
 static unsigned char expected[2 * MOST][sizeof(data[0])];
 static int64_t shapes[MOST][8];
@@ -477,15 +488,35 @@ static void release(void *self, void *memory, const inarch_request *request)
     free(memory);
 }
 
-/* By the library's table, which allocates outputs; later, by an executor, with an allocator of ours. */
-static void run_table(inarch_module *module, int32_t number, int32_t is_later)
+/* Tensors of a function; outputs with data, or without. */
+static int32_t set_tensors(const inarch_function *function, DLTensor *args, int has_outputs)
 {
-    const inarch_library *library = inarch_module_library(module);
-    const inarch_function *function = &library->functions[number];
     const int32_t count = function->inputs + function->outputs;
+    memset(args, 0, MOST * sizeof(*args));
+    for (int32_t i = 0; i < count; i++) {
+        const inarch_port *port = &function->ports[i];
+        args[i].device.device_type = INARCH_CPU;
+        args[i].dtype.code = (uint8_t)(port->dtype >> 8);
+        args[i].dtype.bits = (uint8_t)(port->dtype & 0xff);
+        args[i].dtype.lanes = 1;
+        args[i].ndim = port->rank;
+        args[i].shape = shapes[i];
+        for (int32_t axis = 0; axis < port->rank; axis++) {
+            shapes[i][axis] = port->shape[axis];
+        }
+        args[i].data = has_outputs || i < function->inputs ? data[i] : NULL;
+    }
+    return count;
+}
+
+/* By the library's table, which allocates outputs; later, by an executor, with an allocator of ours. */
+static void run_table(const inarch_library *library, const void *weights, int32_t number, int32_t is_later)
+{
+    const inarch_function *function = &library->functions[number];
     inarch_setup setup = {0};
     setup.size = sizeof(setup);
-    setup.weights.data = inarch_module_weights(module, &setup.weights.bytes);
+    setup.weights.data = weights;
+    setup.weights.bytes = weights == NULL ? 0 : library->weights_bytes;
     if (is_later) {
         setup.executor.submit = submit;
         setup.allocator.allocate = allocate;
@@ -499,20 +530,8 @@ static void run_table(inarch_module *module, int32_t number, int32_t is_later)
         result_count += function->outputs;
         return;
     }
-    DLTensor args[MOST] = {0};
-    for (int32_t i = 0; i < count; i++) {
-        const inarch_port *port = &function->ports[i];
-        args[i].device.device_type = INARCH_CPU;
-        args[i].dtype.code = (uint8_t)(port->dtype >> 8);
-        args[i].dtype.bits = (uint8_t)(port->dtype & 0xff);
-        args[i].dtype.lanes = 1;
-        args[i].ndim = port->rank;
-        args[i].shape = shapes[i];
-        for (int32_t axis = 0; axis < port->rank; axis++) {
-            shapes[i][axis] = port->shape[axis];
-        }
-        args[i].data = i < function->inputs ? data[i] : NULL;
-    }
+    DLTensor args[MOST];
+    const int32_t count = set_tensors(function, args, 0);
     inarch_call call = {0};
     call.size = sizeof(call);
     call.flags = INARCH_ALLOCATE;
@@ -537,6 +556,70 @@ static void run_table(inarch_module *module, int32_t number, int32_t is_later)
     library->state_free(state);
 }
 
+static void fill_inputs(const inarch_function *function)
+{
+    for (int32_t i = 0; i < function->inputs; i++) {
+        fill(&function->ports[i], i);
+    }
+}
+
+static void *find(void *handle, const char *name)
+{
+    char symbol[200];
+    snprintf(symbol, sizeof(symbol), "%s_%s", prefix, name);
+    void *found = dlsym(handle, symbol);
+    if (found == NULL) {
+        stop(symbol, "is no symbol of the library");
+    }
+    return found;
+}
+
+/* By the public function, as who has the library alone calls it: twice, so that one call that fails is followed by another. */
+static void run_public(void *handle, const inarch_library *library, int32_t number)
+{
+    const inarch_function *function = &library->functions[number];
+    int32_t (*call)(DLTensor *args, int32_t n);
+    void *found = find(handle, function->name);
+    memcpy(&call, &found, sizeof(found));
+    for (int again = 0; again < 2; again++) {
+        DLTensor args[MOST];
+        const int32_t count = set_tensors(function, args, 1);
+        const int is_run = good(function->name, call(args, count), library->last_error());
+        for (int32_t i = function->inputs; i < count; i++) {
+            if (is_run) {
+                compare(function->name, data[i], function->ports[i].bytes);
+            } else {
+                result_count++;
+            }
+        }
+    }
+}
+
+/* A round of a library without libinarch. */
+static void run_alone(void)
+{
+    static _Alignas(64) unsigned char weights[NUMBERS * sizeof(double)];
+    const inarch_library *(*table)(void);
+    result_count = 0;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!good("dlopen", handle == NULL ? INARCH_UNREADABLE : INARCH_OK, handle == NULL ? dlerror() : "")) {
+        return;
+    }
+    void *found = find(handle, "library");
+    memcpy(&table, &found, sizeof(found));
+    const inarch_library *library = table();
+    if (library->weights_bytes > (int64_t)sizeof(weights)) {
+        stop("library", "too many weights");
+    }
+    for (int32_t number = 0; number < library->function_count; number++) {
+        fill_inputs(&library->functions[number]);
+        run_public(handle, library, number);
+        run_table(library, weights, number, 0);
+        run_table(library, weights, number, 1);
+    }
+    dlclose(handle);
+}
+
 static void run_round(void)
 {
     inarch_options options = INARCH_OPTIONS;
@@ -552,12 +635,12 @@ static void run_round(void)
     }
     for (int32_t number = 0; number < inarch_function_count(module); number++) {
         const inarch_function *function = inarch_function_at(module, number);
-        for (int32_t i = 0; i < function->inputs; i++) {
-            fill(&function->ports[i], i);
-        }
+        int64_t bytes;
+        const void *weights = inarch_module_weights(module, &bytes);
+        fill_inputs(function);
         run_instance(module, function, 2);
-        run_table(module, number, 0);
-        run_table(module, number, 1);
+        run_table(inarch_module_library(module), weights, number, 0);
+        run_table(inarch_module_library(module), weights, number, 1);
     }
     inarch_close(module);
 }
@@ -569,7 +652,11 @@ static void inject(long number, int lasting)
     failed = NULL;
     calls = 0;
     is_armed = 1;
-    run_round();
+    if (prefix == NULL) {
+        run_round();
+    } else {
+        run_alone();
+    }
     is_armed = 0;
     for (int i = 0; i < held_most; i++) {
         if (held[i].kind != NULL) {
@@ -584,7 +671,8 @@ static void inject(long number, int lasting)
 int main(int count, char **arguments)
 {
     path = arguments[1];
-    loaders[0] = count > 2 ? arguments[2] : NULL;
+    prefix = count > 3 ? arguments[3] : NULL;
+    loaders[0] = count == 3 ? arguments[2] : NULL;
     dl_iterate_phdr(add_parts, NULL);
     inject(0, 0);
     is_first = 0;
@@ -596,6 +684,8 @@ int main(int count, char **arguments)
             inject(0, 0);
         }
     }
+    is_taken = prefix == NULL;
+    inject(0, 0);
     printf("%ld calls\n", total);
     return 0;
 }
