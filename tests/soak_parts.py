@@ -432,6 +432,25 @@ def read_suite(done: Done) -> Result:
     return Result(int(count[1]), findings)
 
 
+def _branches() -> Iterator[Unit]:
+    missing = "" if shutil.which("gcc") and shutil.which("gcov") else "no gcc with gcov"
+    command = (sys.executable, "tests/branches.py", "--least", "95")
+    yield Unit("libinarch", command, read_branches, AS_THE_GATE, missing)
+
+
+def read_branches(done: Done) -> Result:
+    """A line for each line of C with a branch that is neither taken nor named; the last one counts."""
+    count = re.search(r"^all +(\d+) of +(\d+), +(\S+) %$", done.out, re.MULTILINE)
+    if count is None:
+        return _broken(done)
+    again = "make branches"
+    bad = re.findall(r"^(\w+\.c:\d+: .*not taken: .*)$", done.out, re.MULTILINE)
+    findings = [Finding(one, again) for one in bad]
+    if done.code and not findings:
+        findings = [Finding(f"{count[3]} % of branches are taken, or a test failed", again)]
+    return Result(int(count[2]), findings)
+
+
 def _bridges() -> Iterator[Unit]:
     for file in sorted((UNIT / "bridges").glob("*.txt")):
         stamp = ROOT / ".venv-bridges" / file.stem / ".stamp"
@@ -491,5 +510,6 @@ PARTS = (
     Part("aarch64", "code for aarch64, under qemu or by zig", _aarch64, is_seeded=False),
     Part("mutants", "small faults that the tests should see", _mutants),
     Part("wheel", "the wheels, installed in a clean environment", _wheel, is_seeded=False),
+    Part("branches", "branches of libinarch, by gcov (`make branches`)", _branches, is_seeded=False),
     Part("bridges", "bridges to frameworks (`make bridges`)", _bridges, is_seeded=False),
 )  # fmt: skip

@@ -97,7 +97,7 @@ uint32_t inarch_rt_crc32(const unsigned char *bytes, size_t count)
     pthread_once(&is_made, make_table);
     uint32_t crc = 0xffffffffu;
 #if defined(__x86_64__) && defined(__GNUC__)
-    if (count >= 64 && __builtin_cpu_supports("pclmul")) {
+    if (count >= 64 && __builtin_cpu_supports("pclmul")) { /* not taken: a CPU has the instruction, or has it not */
         crc = by_products(crc, &bytes, &count);
     }
 #endif

@@ -25,16 +25,16 @@ static int is_in(const char *folder, size_t count, const char *name, char *path)
 {
     char place[PATH_MAX], whole[PATH_MAX];
     const int used = snprintf(place, sizeof(place), "%.*s/%s", (int)count, folder, name);
-    if (used < 0 || (size_t)used >= sizeof(place) || !is_file(place)) {
+    if ((size_t)used >= sizeof(place) || !is_file(place)) {
         return 0;
     }
     /* The folder's, not the file's: what is loaded is called as it was found. */
-    place[count] = 0;
-    if (realpath(count == 0 ? "/" : place, whole) == NULL) {
+    place[count + 1] = 0;
+    if (realpath(place, whole) == NULL) {
         return 0;
     }
-    const int length = snprintf(path, INARCH_RT_PATH, "%s/%s", strcmp(whole, "/") == 0 ? "" : whole, name);
-    return length > 0 && length < INARCH_RT_PATH;
+    const char *root = whole + (whole[1] == 0); /* "/" has the slash that follows it */
+    return snprintf(path, INARCH_RT_PATH, "%s/%s", root, name) < INARCH_RT_PATH;
 }
 
 static int is_beside(const char *where, const char *name, char *path)

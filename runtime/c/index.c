@@ -5,7 +5,6 @@
  * for. */
 #include "internal.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,8 @@
 #define MOST_BYTES ((uint64_t)1 << 47) /* what a process of 64 bits can address */
 #define MOST_RANK 32
 #define MOST_NAME 500 /* of what becomes part of a symbol */
+#define DIGITS "0123456789"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 
 typedef struct {
     const unsigned char *at, *end;
@@ -63,12 +64,7 @@ static const char *identifier(reader *in)
 {
     const char *found = text(in);
     const size_t count = strlen(found);
-    int is_good = count > 0 && count <= MOST_NAME && !isdigit((unsigned char)found[0]);
-    for (size_t i = 0; i < count; i++) {
-        is_good =
-            is_good && (found[i] == '_' || (isalnum((unsigned char)found[i]) && (signed char)found[i] > 0));
-    }
-    if (!is_good) {
+    if (count == 0 || count > MOST_NAME || strspn(found, DIGITS) > 0 || strspn(found, DIGITS LETTERS) != count) {
         refuse(in, "a C identifier", "another text");
     }
     return found;
@@ -122,9 +118,9 @@ static void read_port(reader *in, inarch_port *port, int32_t effects)
         refuse(in, "at most 32 dimensions", "more");
     }
     for (int32_t i = 0; i < port->rank; i++) {
-        const uint64_t size = number(in, 8);
+        const uint64_t size = number(in, 8); /* of a known type: behind another one there is nothing to read */
         /* A size of 0 hides the others from the product, but not from who asks for strides. */
-        if (most != 0 && size > MOST_BYTES / most) {
+        if (size > MOST_BYTES / most) {
             refuse(in, "an array that fits in memory", "a larger one");
             return;
         }

@@ -128,10 +128,6 @@ int32_t inarch_rt_new_state(const char *where, const inarch_rt_library *library,
                             inarch_state **state)
 {
     const int32_t status = library->table->state_new(library->table, setup, state);
-    if (status == INARCH_CPU_LACKS) {
-        return inarch_rt_fail(status, "%s: error: %s; compile the model for a --target that this CPU is", where,
-                              library->table->last_error());
-    }
     if (status != INARCH_OK) {
         return inarch_rt_fail(status, "%s: error: expected to bind the library, found: %s", where,
                               library->table->last_error());

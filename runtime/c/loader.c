@@ -122,7 +122,7 @@ static int32_t find_loader(const char *where, const char *format, const char *pa
         close_loader(part);
     }
     const int used = snprintf(name, sizeof(name), "inarch-loader-%s.so", format);
-    if (used < 0 || (size_t)used >= sizeof(name) || !inarch_rt_find_file(where, name, path)) {
+    if ((size_t)used >= sizeof(name) || !inarch_rt_find_file(where, name, path)) {
         return inarch_rt_fail(INARCH_UNSUPPORTED,
                               "%s: error: expected a loader in C of the format '%s', found no 'inarch-loader-%s.so' "
                               "beside the artifact or in INARCH_LIBRARY_PATH, and none that is given; %s%s%srun it from "

@@ -41,12 +41,11 @@ static void release(inarch_module *module)
     if (--module->users > 0) {
         return;
     }
-    for (inarch_module **at = &all; *at != NULL; at = &(*at)->next) {
-        if (*at == module) {
-            *at = module->next;
-            break;
-        }
+    inarch_module **at = &all;
+    while (*at != module) {
+        at = &(*at)->next;
     }
+    *at = module->next;
     if (pool_owner == module) {
         pool_owner = NULL;
     }

@@ -28,14 +28,12 @@ static int32_t no_artifact(const char *where, const unsigned char *bytes, size_t
                               where, INARCH_FORMAT_VERSION);
     }
     const char *found = "a file of another kind";
-    if (size == 0) {
-        found = "an empty file";
-    } else if (size >= 4
-               && memcmp(bytes,
-                         "\x7f"
-                         "ELF",
-                         4)
-                      == 0) {
+    if (size >= 4
+        && memcmp(bytes,
+                  "\x7f"
+                  "ELF",
+                  4)
+               == 0) {
         found = "an ELF file without the archive at its end: truncated or stripped";
     }
     return inarch_rt_fail(INARCH_FILE, "%s: error: expected an Inarch artifact, found %s", where, found);

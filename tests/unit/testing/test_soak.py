@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from branches import SOURCES, reasons, unexplained
 from compilers import installed
 from inarch.backends import BACKENDS
 from soak import Home, lines_of, main, next_seed, report
@@ -26,6 +27,7 @@ from soak_parts import (
     Run,
     Unit,
     programs_unit,
+    read_branches,
     read_mutants,
     read_parser,
     read_pytest,
@@ -292,6 +294,23 @@ def test_what_tools_say_is_read(tmp_path: Path) -> None:
         (survivor,) = read_mutants(done(tmp_path, text, 1)).findings
         assert survivor.what == "survived: a/b.py 3 f negate"
     assert read_mutants(done(tmp_path, "", 2, "no table")).skipped == "no table"
+    counts = "a.c:3: 1 not taken because two\nall          1 of    2,  50.0 %\n"
+    assert read_branches(done(tmp_path, counts)) == Result(2)
+    (few,) = read_branches(done(tmp_path, counts, 1)).findings
+    assert few.what == "50.0 % of branches are taken, or a test failed"
+    (line,) = read_branches(done(tmp_path, f"a.c:4: 2 not taken: if (x) {{\n{counts}", 1)).findings
+    assert line.what == "a.c:4: 2 not taken: if (x) {"
+
+
+def test_each_branch_that_is_not_taken_has_a_reason() -> None:
+    """One without is a finding, as is a reason of branches that are taken."""
+    said = {("sha256.c", 1): "no CPU has it"}
+    no, yes = {("sha256.c", 1, 0): True, ("sha256.c", 1, 1): False}, {("sha256.c", 1, 0): True}
+    assert [unexplained(no, said), unexplained(yes, {})] == [[], []]
+    text = "not taken: /* SHA-256 (FIPS 180-4), for those who ask to have a file verified. */"
+    assert unexplained(no, {}) == [f"sha256.c:1: 1 {text}"]
+    assert unexplained(yes, said) == [f"sha256.c:1: a reason, and none {text}"]
+    assert all((SOURCES / name).is_file() for name, _ in reasons())
 
 
 def test_each_part_has_units_of_its_own_names(tmp_path: Path) -> None:

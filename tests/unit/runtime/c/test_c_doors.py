@@ -25,6 +25,12 @@ class Import(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("call", Call), ("self", ctypes.c_void_p)]
 
 
+class Pair(ctypes.Structure):
+    """Two functions and what they are given: an allocator. A pool is the first and the second of these."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("first", "second", "self")]
+
+
 class Tensor(ctypes.Structure):
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -104,6 +110,7 @@ def test_options_that_are_refused(runtime: CRuntime, model: Path) -> None:
     none = (Import * 1)()
     nameless = (Import * 1)(Import(b"f"))
     unknown = (Import * 1)(Import(b"f", Call(lambda *_: 0)))
+    halves = Pair(1, None), Pair(None, 1)
     cases: list[tuple[dict[str, Any], Status, str]] = [
         (
             {"size": 8},
@@ -111,6 +118,7 @@ def test_options_that_are_refused(runtime: CRuntime, model: Path) -> None:
             "expected options that begin with INARCH_OPTIONS, found a size of 8",
         ),
         ({"flags": 64}, Status.UNSUPPORTED, "expected flags of this version, found 64"),
+        ({"reserved": 5}, Status.UNSUPPORTED, "expected flags of this version, found 5"),
         ({"import_count": -1}, Status.ARGUMENT, "expected 0 or more imports, found -1"),
         ({"import_count": 1}, Status.ARGUMENT, "expected imports, found a null pointer"),
         (
@@ -122,6 +130,14 @@ def test_options_that_are_refused(runtime: CRuntime, model: Path) -> None:
             {"import_count": 1, "imports": ctypes.addressof(nameless)},
             Status.ARGUMENT,
             "import 'f': expected a function, found a null pointer",
+        ),
+        *(
+            (
+                {"allocator": ctypes.addressof(half)},
+                Status.ARGUMENT,
+                "expected both functions of the allocator, found a null pointer",
+            )
+            for half in halves
         ),
     ]
     for fields, status, message in cases:
