@@ -46,6 +46,10 @@ int32_t {name}_init(void **state)
         return 70;
     }}
     {name}_own *own = malloc(sizeof(*own));
+    if (own == NULL) {{
+        snprintf({name}_why, sizeof({name}_why), "no memory for {name}");
+        return INARCH_NO_MEMORY;
+    }}
     own->gain = {gain}f;
     *state = own;
     {name}_note("+{name}");
@@ -119,6 +123,10 @@ def steps(seed: int) -> list[str]:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
+    return amplified(tmp_path)
+
+
+def amplified(folder: Path) -> Path:
     """Two instances: `a` has the relus, `b` the negations."""
     text: list[str] = []
     for number, size in enumerate(SIZES):
@@ -127,7 +135,7 @@ def program(tmp_path: Path) -> Path:
         for at, word in enumerate(steps(number)):
             text.append(f"  %v{at + 1} = graph.{word} %v{at} : {kind} -> {kind}")
         text.append(f"  func.return %v{len(steps(number))} : {kind}\n}}")
-    (tmp_path / "m.mlir").write_text("\n".join(text))
+    (folder / "m.mlir").write_text("\n".join(text))
     with BACKENDS.scope():
         BACKENDS.register(AMP)
         options = Options(
@@ -135,8 +143,8 @@ def program(tmp_path: Path) -> Path:
             give=("relu=a", "neg=b"),
             require_offload=True,
         )
-        build_artifact(tmp_path / "m.mlir", tmp_path / "m.inarch", options=options)
-    return tmp_path / "m.inarch"
+        build_artifact(folder / "m.mlir", folder / "m.inarch", options=options)
+    return folder / "m.inarch"
 
 
 def computed(number: int, x: Any) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ from inarch.machine.compilers import find_compiler
 from inarch.tools.cli import run
 from tests.unit.runtime.c.conftest import MODEL, Build
 from tests.unit.runtime.c.crafted import PART, Part, Weight, file_of, of_variant
-from tests.unit.runtime.c.steps import HERE, built
+from tests.unit.runtime.c.steps import HERE, built, compiled
 from tests.unit.runtime.c.test_libraries import made
+from tests.unit.runtime.c.test_linked_states import amplified
 
 FLAGS = ("-std=gnu11", "-O1", "-g1", "-D_GNU_SOURCE", "-rdynamic", "-fno-builtin")
 """The program's functions take the place of libc's, also for what is opened later."""
 
+FALLBACK = ("--fallback", "host")
 WITH_WORKSPACE = (
     MODEL.replace("-> (tensor<96x256xf32>", "-> (tensor<96x8xf32>")
     .replace("func.return %1", "func.return %3")
@@ -39,53 +42,80 @@ def faults(build: Build) -> Path:
     return build(HERE / "faults.c", [*find_compiler().command, *FLAGS])
 
 
-@pytest.fixture(scope="module")
-def files(
-    tmp_path_factory: pytest.TempPathFactory,
+Arguments = list[Path | str]
+"""Of `faults`."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What tests share, and a folder of one's own."""
+
+    folder: Path
+    model: Path
+    program: Path
+    steps: Path
+    crafted: Path
+
+    def variants(self) -> Path:
+        source = self.folder / "m.mlir"
+        source.write_text(WITH_WORKSPACE)
+        path = self.folder / "two.inarch"
+        return build_artifact(source, path, target="x86-64-v3,x86-64-v2").path
+
+    def found(self) -> Path:
+        """A program whose loader is beside it."""
+        for path in (self.program, self.steps):
+            shutil.copy(path, self.folder)
+        return self.folder / self.program.name
+
+    def weights(self) -> Path:
+        """A part with weights."""
+        index = of_variant(replace(PART, parts=(Part(weights=[Weight()]),)))
+        path = self.folder / "weights.inarch"
+        path.write_bytes(file_of(self.crafted.read_bytes(), index))
+        return path
+
+    def emitted(self) -> Path:
+        """The C that is one's own to compile."""
+        source, code = self.folder / "m.mlir", self.folder / "net.c"
+        source.write_text(WITH_WORKSPACE)
+        words = ["--emit=c", "--name=net", "--target=generic", "-q", "-o", str(code)]
+        assert run(["compile", str(source), *words]).code == 0
+        return built(self.folder / "net.so", "-Wno-error", "-lm", source=code)
+
+
+PROGRAMS: dict[str, Callable[[Given], Arguments]] = {
+    "plain": lambda given: [given.model],
+    "variants": lambda given: [given.variants()],
+    "library of others": lambda given: [made(given.folder, 3)],
+    "loader": lambda given: [given.program, given.steps],
+    "loader that is found": lambda given: [given.found()],
+    "weights of a part": lambda given: [given.weights(), given.crafted],
+    "C with states": lambda given: [amplified(given.folder)],
+    "host version": lambda given: [compiled(given.folder, *FALLBACK)],
+    "host version and loader": lambda given: [compiled(given.folder, *FALLBACK), given.steps],
+    "opened alone": lambda given: [given.variants(), "=", "m"],
+    "emitted": lambda given: [given.emitted(), "=", "net"],
+}
+"""The last two without libinarch."""
+
+
+@pytest.mark.cpu("x86-64-v3")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_refusal_is_told_and_leaves_nothing(
+    faults: Path,
+    tmp_path: Path,
     shared_model: Path,
     program: Path,
     steps: Path,
     crafted: Path,
-) -> dict[str, list[Path | str]]:
-    """Arguments of `faults`: one file, code for two CPUs, a library of others, loaders given, found, and of
-    weights; without libinarch a file, and the C that is one's own to compile."""
-    folder = tmp_path_factory.mktemp("refused")
-    source = folder / "m.mlir"
-    source.write_text(WITH_WORKSPACE)
-    found = folder / "found"
-    found.mkdir()
-    for path in (program, steps):
-        shutil.copy(path, found)
-    shipped = replace(PART, parts=(Part(weights=[Weight()]),))
-    (folder / "weights.inarch").write_bytes(file_of(crafted.read_bytes(), of_variant(shipped)))
-    code = folder / "net.c"
-    words = ["--emit=c", "--name=net", "--target=generic", "-q", "-o", str(code)]
-    assert run(["compile", str(source), *words]).code == 0
-    return {
-        "plain": [shared_model],
-        "variants": [
-            build_artifact(source, folder / "two.inarch", target="x86-64-v3,x86-64-v2").path
-        ],
-        "library": [made(folder, 3)],
-        "loader": [program, steps],
-        "found": [found / program.name],
-        "weights": [folder / "weights.inarch", crafted],
-        "alone": [folder / "two.inarch", "=", "m"],
-        "emitted": [built(folder / "net.so", "-Wno-error", "-lm", source=code), "=", "net"],
-    }
-
-
-@pytest.mark.cpu("x86-64-v3")
-@pytest.mark.parametrize(
-    "name",
-    ["plain", "variants", "library", "loader", "found", "weights", "alone", "emitted"],
-)
-def test_every_refusal_is_told_and_leaves_nothing(
-    faults: Path, files: dict[str, list[Path | str]], name: str
+    name: str,
 ) -> None:
     """Each call of malloc, open, mmap, write, dlopen ... fails by itself, and with all later ones."""
+    given = Given(tmp_path, shared_model, program, steps, crafted)
+    words = PROGRAMS[name](given)
     ran = subprocess.run(
-        [faults, *files[name]],
+        [faults, *words],
         capture_output=True,
         text=True,
         check=False,
