@@ -7,12 +7,11 @@
 
 from __future__ import annotations
 
-import reprlib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard, cast
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -56,60 +55,6 @@ class TunedWay:
         while way is not None:
             yield way
             way = way.then
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """Whether what a file says is a whole number."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-_MOST = 1e100
-
-
-def is_amount(value: object) -> bool:
-    """Whether what a file says is a number of seconds, cycles or turns: none that a computation breaks on."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _are(value: object, fits: Callable[[object], bool]) -> bool:
-    return isinstance(value, list) and all(map(fits, cast("list[object]", value)))
-
-
-def _are_named(value: object, fits: Callable[[object], bool]) -> bool:
-    return isinstance(value, dict) and all(map(fits, cast("dict[str, object]", value).values()))
-
-
-_Kind = tuple[str, Callable[[object], bool]]
-_CHOICE: Mapping[str, _Kind] = {"kernel": ("text", _is_text), "choice": ("text", _is_text)}
-_WAY: Mapping[str, _Kind] = {
-    "kernel": ("text", _is_text),
-    "params": ("whole numbers by name", lambda value: _are_named(value, is_whole)),
-    "binding": ("a whole number", is_whole),
-    "assignment": (
-        "lists of names",
-        lambda value: _are(value, lambda names: _are(names, _is_text)),
-    ),
-    "order": ("whole numbers", lambda value: _are(value, is_whole)),
-    "cost": ("a number from 0 on", is_amount),
-    "around": ("a number from 0 on", is_amount),
-}
-
-
-def fault_of_way(way: Mapping[str, object]) -> str:
-    """Why what a file says is no way, `field: expected ..., found ...`; empty where it is one."""
-    fields = _CHOICE if "choice" in way else _WAY
-    for name, (kind, fits) in fields.items():
-        if name not in way:
-            return f"expected a field '{name}', found none"
-        if not fits(way[name]):
-            return f"{name}: expected {kind}, found {reprlib.repr(way[name])}"
-    strange = next((name for name in way if name not in fields), None)
-    known = ", ".join(fields)
-    return f"expected {known}, found '{strange[:40]}'" if strange is not None else ""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from inarch.artifact.manifest import Signature, signature_of
-from inarch.artifact.value import Value
 from inarch.core.errors import InarchError
+from inarch.core.outside.value import Document, Value
 
 SYMBOL = "inarch_module"
 """What a library calls its description."""
@@ -75,12 +75,13 @@ def parse_description(text: str, where: str) -> Description:
         data: object = json.loads(text) if len(text) <= _MOST else None
     except (ValueError, RecursionError) as error:
         raise InarchError(f"expected a description in JSON: {error}", where=where) from error
-    top = Value(data, "", where, name="description")
-    prefix = top["prefix"].identifier() if "prefix" in top.fields() else None
+    document = Document(where, "description")
+    top = Value(data, "", document)
+    prefix = top["prefix"].identifier() if "prefix" in top else None
     functions: dict[str, Described] = {}
     for name, value in top["functions"].entries().items():
-        own = Value(name, f"functions.{name}", where, name="description").identifier()
-        symbol = value["symbol"].identifier() if "symbol" in value.fields() else own
+        own = Value(name, f"functions.{name}", document).identifier()
+        symbol = value["symbol"].identifier() if "symbol" in value else own
         functions[own] = Described(symbol, signature_of(value))
     if not functions:
         raise top["functions"].error("at least one")

@@ -13,9 +13,9 @@ from pathlib import PurePath
 from typing import Any
 
 from inarch.artifact.provenance import Part, Provenance, part_of, provenance
-from inarch.artifact.value import Value, shown
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
+from inarch.core.outside.value import Document, DTypeName, FileName, Identifier, Size, Value, shown
 from inarch.core.shared import Shared
 
 FORMAT = 3
@@ -125,9 +125,9 @@ class Import:
 class External:
     """A shared library that the program's library calls: found by its name, opened by its path."""
 
-    name: str
+    name: FileName
     """Of the file, by which it is looked for."""
-    path: str
+    path: FileName
     """Where it was when the program was compiled, looked at last; empty where that is not said."""
     backend: str
     """Whose code calls it; empty where only microkernels do."""
@@ -229,16 +229,17 @@ class Manifest:
 
 def parse(data: object, where: str) -> Manifest:
     """The manifest that the JSON value `data` is. Raises InarchError, located at `where`."""
-    top = Value(data, "", where)
+    document = Document(where, "manifest.json")
+    top = Value(data, "", document)
     # The versions first: the rest of another format may look like anything.
-    _check_version(top, "format", FORMAT)
-    _check_version(top, "abi", ABI)
+    _check_version(top, "format", FORMAT, where)
+    _check_version(top, "abi", ABI, where)
     functions = {
-        Value(name, f"functions.{name}", where).identifier(): signature_of(value)
+        Value(name, f"functions.{name}", document).identifier(): signature_of(value)
         for name, value in top["functions"].entries().items()
     }
     first = _program(top, functions)
-    if "variants" not in top.fields():
+    if "variants" not in top:
         return first
     found = top["variants"].items()
     if len(found) > _MAX_VARIANTS:
@@ -260,22 +261,22 @@ def _variant(value: Value, top: Value, functions: Mapping[str, Signature]) -> Ma
     own = {key: each for key, each in value.fields().items() if key not in (*_SHARED, *_PLACED)}
     common = {key: each for key, each in top.fields().items() if key != "variants"}
     listings = {name: listing(signature) for name, signature in sized.items()}
-    merged = Value({**common, **own, "functions": listings}, value.path, value.where)
+    merged = Value({**common, **own, "functions": listings}, value.path, value.document)
     return replace(_program(merged, sized), library_offset=value["library_offset"].size())
 
 
 def _program(top: Value, functions: Mapping[str, Signature]) -> Manifest:
-    loaders = tuple(item.text() for item in top["loaders"].items())
+    loaders = top["loaders"].of(tuple[str, ...])
     if not loaders:
         raise top["loaders"].error("at least one")
     members = {name: _member(value) for name, value in top["members"].entries().items()}
-    libraries = _externals(top["libraries"], members) if "libraries" in top.fields() else ()
+    libraries = _externals(top["libraries"], members) if "libraries" in top else ()
     return Manifest(
         name=top["name"].text(),
         prefix=top["prefix"].identifier(),
-        host=top["host"].text() if "host" in top.fields() else "c",
+        host=top["host"].text() if "host" in top else "c",
         target=top["target"].text(),
-        features=tuple(item.text() for item in top["features"].items()),
+        features=top["features"].of(tuple[str, ...]),
         functions=functions,
         imports=tuple(_import(item) for item in top["imports"].items()),
         loaders=loaders,
@@ -288,7 +289,7 @@ def _program(top: Value, functions: Mapping[str, Signature]) -> Manifest:
         provenance=provenance(top),
         data=top.fields(),
         sizes=_sizes(top, functions),
-        shared=_shared(top["shared_weights"]) if "shared_weights" in top.fields() else None,
+        shared=_shared(top["shared_weights"]) if "shared_weights" in top else None,
     )
 
 
@@ -298,27 +299,26 @@ def _shared(value: Value) -> Shared:
 
 
 def _sizes(top: Value, functions: Mapping[str, Signature]) -> dict[str, dict[str, int]]:
-    found = top["sizes"].entries() if "sizes" in top.fields() else {}
-    for name, value in found.items():
+    found: dict[str, dict[str, int]] = (
+        top["sizes"].of(Mapping[str, Mapping[str, Size]]) if "sizes" in top else {}
+    )
+    for name in found:
         if name not in functions:
-            raise value.error(f"one of the functions {', '.join(functions)}")
-    return {
-        name: {dim: size.size() for dim, size in value.entries().items()}
-        for name, value in found.items()
-    }
+            raise top["sizes"][name].error(f"one of the functions {', '.join(functions)}")
+    return found
 
 
 def _member(value: Value) -> Content:
-    entry = value["entry"].text() if "entry" in value.fields() else ""
-    offset = value["offset"].size() if "offset" in value.fields() else 0
+    entry = value["entry"].text() if "entry" in value else ""
+    offset = value["offset"].size() if "offset" in value else 0
     return Content(value["bytes"].size(), value["sha256"].text(), entry, offset)
 
 
 def _parts(top: Value, members: Mapping[str, Content]) -> tuple[Part, ...]:
     """What backends shipped; weights are members of their sizes, whose places are known."""
-    found = top["backends"].items() if "backends" in top.fields() else []
+    found = top["backends"].items() if "backends" in top else []
     for item in found:
-        listed = item["weights"].entries() if "weights" in item.fields() else {}
+        listed = item["weights"].entries() if "weights" in item else {}
         for name, weight in part_of(item).weights.items():
             content = members.get(weight.member)
             if content is None or content.nbytes != weight.nbytes or content.offset == 0:
@@ -326,20 +326,20 @@ def _parts(top: Value, members: Mapping[str, Content]) -> tuple[Part, ...]:
     return tuple(map(part_of, found))
 
 
-def _check_version(top: Value, key: str, expected: int) -> None:
+def _check_version(top: Value, key: str, expected: int, where: str) -> None:
     found = top.fields().get(key)
     if type(found) is not int or found != expected:
         writer = shown(top.fields().get("inarch", "unknown"))
         raise InarchError(
             f"expected artifact {key} {expected}, found {shown(found)} "
             f"(written by Inarch {writer}); compile the model again",
-            where=top.where,
+            where=where,
         )
 
 
 def signature_of(value: Value) -> Signature:
     """The signature that `value` describes. Raises InarchError for what none can be."""
-    workspace = value["workspace_bytes"].size() if "workspace_bytes" in value.fields() else 0
+    workspace = value["workspace_bytes"].size() if "workspace_bytes" in value else 0
     inputs, outputs = _ports(value["inputs"]), _ports(value["outputs"])
     for item, port in zip(value["outputs"].items(), outputs, strict=True):
         for axis, number in port.computed:
@@ -353,6 +353,16 @@ def signature_of(value: Value) -> Signature:
     return Signature(inputs, outputs, workspace)
 
 
+@dataclass(frozen=True)
+class _Port:
+    """A port as JSON has it."""
+
+    name: str
+    dtype: DTypeName
+    shape: tuple[Size, ...]
+    computed: tuple[tuple[Size, Size], ...] = ()
+
+
 def _ports(value: Value) -> tuple[Port, ...]:
     found = tuple(port_of(item) for item in value.items())
     if len({port.name for port in found}) != len(found):
@@ -362,23 +372,13 @@ def _ports(value: Value) -> tuple[Port, ...]:
 
 def port_of(value: Value) -> Port:
     """The port that `value` describes. Raises InarchError for what none can be."""
-    dtype = value["dtype"].text()
-    if dtype not in DTYPES:
-        raise value["dtype"].error(f"one of {', '.join(DTYPES)}")
-    sizes = value["shape"].items()
-    if len(sizes) > _MAX_RANK:
+    said = value.read(_Port)
+    if len(said.shape) > _MAX_RANK:
         raise value["shape"].error(f"at most {_MAX_RANK} dimensions")
     # A size of 0 hides the others from the product, but not from NumPy.
-    shape = tuple(size.size() for size in sizes)
-    if prod(max(size, 1) for size in shape) * DTYPES[dtype].nbytes >= _MAX_ARRAY_BYTES:
+    if prod(max(size, 1) for size in said.shape) * DTYPES[said.dtype].nbytes >= _MAX_ARRAY_BYTES:
         raise value["shape"].error("an array that fits in memory")
-    computed: list[tuple[int, int]] = []
-    for pair in value["computed"].items() if "computed" in value.fields() else ():
-        numbers = [each.size() for each in pair.items()]
-        if len(numbers) != 2:
-            raise pair.error("an axis and the number of an output")
-        computed.append((numbers[0], numbers[1]))
-    return Port(value["name"].text(), DTYPES[dtype], shape, tuple(computed))
+    return Port(said.name, DTYPES[said.dtype], said.shape, said.computed)
 
 
 def _externals(value: Value, members: Mapping[str, Content]) -> tuple[External, ...]:
@@ -393,32 +393,27 @@ def _externals(value: Value, members: Mapping[str, Content]) -> tuple[External, 
 
 
 def _external(value: Value) -> External:
-    def texts(key: str) -> tuple[str, ...]:
-        if key not in value.fields():
-            return ()
-        return tuple(item.text() for item in value[key].items())
-
-    path = value["path"].file() if "path" in value.fields() else ""
-    name = value["name"].file() if "name" in value.fields() else PurePath(path).name
-    if not name or "/" in name or name in (".", ".."):
+    path = value["path"].of(FileName) if "path" in value else ""
+    said = {"path": "", "name": PurePath(path).name, **value.fields()}
+    found = Value(said, value.path, value.document).read(External)
+    if not found.name or "/" in found.name or found.name in (".", ".."):
         raise value["name"].error("the name of a file")
-    return External(
-        name,
-        path,
-        value["backend"].text(),
-        value["package"].text(),
-        texts("kernels"),
-        texts("symbols"),
-        value["sha256"].text() if "sha256" in value.fields() else None,
-        value["member"].text() if "member" in value.fields() else "",
-    )
+    return found
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """An import as JSON has it, beside its signature."""
+
+    name: str
+    linked: str | None = None
+    reads: Size = 0
+    fallback: Identifier = ""
 
 
 def _import(value: Value) -> Import:
     if isinstance(value.value, str):
         return Import(value.text())
-    signature = signature_of(value) if "inputs" in value.fields() else None
-    linked = value["linked"].text() if "linked" in value.fields() else None
-    reads = value["reads"].size() if "reads" in value.fields() else 0
-    fallback = value["fallback"].identifier() if "fallback" in value.fields() else ""
-    return Import(value["name"].text(), signature, linked, reads, fallback)
+    said = value.read(_Slot)
+    signature = signature_of(value) if "inputs" in value else None
+    return Import(said.name, signature, said.linked, said.reads, said.fallback)

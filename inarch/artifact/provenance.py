@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from math import prod
 from typing import Any
 
-from inarch.artifact.value import Value
 from inarch.core.dtypes import DTYPES
+from inarch.core.outside.value import DTypeName, Identifier, Size, Value
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Weight:
     """An array that a part brings along: a member of the artifact, which others may share."""
 
     member: str
-    dtype: str
-    shape: tuple[int, ...]
+    dtype: DTypeName
+    shape: tuple[Size, ...]
 
     @property
     def nbytes(self) -> int:
@@ -77,7 +77,7 @@ class Part:
     """All of them, as text: for loaders, too."""
     part: str
     """`library`, which it is linked into, or the member of the submodule."""
-    functions: tuple[str, ...]
+    functions: tuple[Identifier, ...]
     version: str = ""
     """Of what made it, as that counts; empty where it does not say."""
     machine: str = ""
@@ -101,108 +101,68 @@ class Part:
 
 def part_listing(part: Part) -> dict[str, Any]:
     """The part as the manifest's JSON has it: what is not said is left out."""
-    more = {
-        "version": part.version,
-        "machine": part.machine,
-        "package": part.package,
-        "weights": {
-            name: {"member": each.member, "dtype": each.dtype, "shape": list(each.shape)}
-            for name, each in part.weights.items()
-        },
-        "uses": {name: list(used) for name, used in part.uses.items()},
-        "metadata": {name: dict(said) for name, said in part.metadata.items()},
-    }
-    return {
-        "name": part.name,
-        "backend": part.backend,
-        "options": dict(part.options),
-        "part": part.part,
-        "functions": list(part.functions),
-        **{key: value for key, value in more.items() if value},
-    }
+    needed = [each.name for each in fields(Part) if each.default_factory is each.default is MISSING]
+    return {name: said for name, said in asdict(part).items() if said or name in needed}
 
 
 def part_of(value: Value) -> Part:
     """Of an item of `backends`. Raises InarchError for a field that is not of its type."""
-    functions = tuple(each.identifier() for each in value["functions"].items())
-    weights = {name: _weight(each) for name, each in _entries(value, "weights").items()}
-    uses = {name: _used(each, weights) for name, each in _entries(value, "uses").items()}
-    metadata = {
-        name: {key: text.text() for key, text in each.entries().items()}
-        for name, each in _entries(value, "metadata").items()
-    }
-    return Part(
-        value["name"].text(),
-        value["backend"].text(),
-        {name: each.text() for name, each in value["options"].entries().items()},
-        value["part"].text(),
-        functions,
-        _text(value, "version"),
-        _text(value, "machine"),
-        _text(value, "package"),
-        weights,
-        uses,
-        metadata,
-    )
+    found = value.read(Part)
+    for each in value["uses"].entries().values() if found.uses else ():
+        for used in each.items():
+            if used.value not in found.weights:
+                raise used.error("the name of one of its weights")
+    return found
 
 
-def _weight(value: Value) -> Weight:
-    return Weight(value["member"].text(), *_type(value))
+@dataclass(frozen=True)
+class _Array:
+    dtype: DTypeName
+    shape: tuple[Size, ...]
 
 
-def _default(name: str, value: Value) -> Default:
-    return Default(name, *_type(value))
+@dataclass(frozen=True)
+class _Source:
+    format: str = ""
+    sha256: str = ""
+    data_sha256: tuple[str, ...] = ()
+    producer: str = ""
+    opsets: Mapping[str, Size] = field(default_factory=dict[str, int])
+    defaults: Mapping[str, _Array] = field(default_factory=dict[str, _Array])
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def _type(value: Value) -> tuple[str, tuple[int, ...]]:
-    dtype = value["dtype"].text()
-    if dtype not in DTYPES:
-        raise value["dtype"].error(f"one of {', '.join(DTYPES)}")
-    return dtype, tuple(each.size() for each in value["shape"].items())
+@dataclass(frozen=True)
+class _Compiler:
+    version: str = ""
+    flags: tuple[str, ...] = ()
+    kernel_flags: tuple[str, ...] = ()
 
 
-def _used(value: Value, weights: Mapping[str, Weight]) -> tuple[str, ...]:
-    for each in value.items():
-        if each.text() not in weights:
-            raise each.error("the name of one of its weights")
-    return tuple(each.text() for each in value.items())
+@dataclass(frozen=True)
+class _Said:
+    """A manifest, as far as it is of this."""
+
+    source: _Source = _Source()
+    compiler: _Compiler = _Compiler()
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    licenses: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 def provenance(top: Value) -> Provenance:
     """Of a manifest. Raises InarchError for a field that is not of its type."""
-    source, compiler = _part(top, "source"), _part(top, "compiler")
+    said = top.read(_Said)
+    source, compiler = said.source, said.compiler
     return Provenance(
-        format=_text(source, "format"),
-        sha256=_text(source, "sha256"),
-        data_sha256=_texts(source, "data_sha256"),
-        producer=_text(source, "producer"),
-        opsets=tuple((name, each.size()) for name, each in _entries(source, "opsets").items()),
-        defaults=tuple(_default(n, each) for n, each in _entries(source, "defaults").items()),
-        compiler=_text(compiler, "version"),
-        flags=(*_texts(compiler, "flags"), *_texts(compiler, "kernel_flags")),
-        metadata=tuple((name, each.text()) for name, each in _entries(top, "metadata").items()),
-        said=tuple((name, each.text()) for name, each in _entries(source, "metadata").items()),
-        licenses=tuple(
-            (name, tuple(item.text() for item in each.items()))
-            for name, each in _entries(top, "licenses").items()
-        ),
+        format=source.format,
+        sha256=source.sha256,
+        data_sha256=source.data_sha256,
+        producer=source.producer,
+        opsets=tuple(source.opsets.items()),
+        defaults=tuple([Default(name, a.dtype, a.shape) for name, a in source.defaults.items()]),
+        compiler=compiler.version,
+        flags=(*compiler.flags, *compiler.kernel_flags),
+        metadata=tuple(said.metadata.items()),
+        said=tuple(source.metadata.items()),
+        licenses=tuple(said.licenses.items()),
     )
-
-
-def _part(value: Value, key: str) -> Value | None:
-    return value[key] if key in value.fields() else None
-
-
-def _text(value: Value | None, key: str) -> str:
-    found = None if value is None else _part(value, key)
-    return "" if found is None else found.text()
-
-
-def _texts(value: Value | None, key: str) -> tuple[str, ...]:
-    found = None if value is None else _part(value, key)
-    return () if found is None else tuple(item.text() for item in found.items())
-
-
-def _entries(value: Value | None, key: str) -> Mapping[str, Value]:
-    found = None if value is None else _part(value, key)
-    return {} if found is None else found.entries()

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from inarch.core.errors import UsageError, unknown
+from inarch.core.outside.value import Value
 from inarch.core.plugins import Extensions
 
 F32_BYTES = 4
@@ -203,5 +204,4 @@ def to_json(layer: Layer) -> dict[str, Any]:
 
 def from_json(fields: dict[str, Any]) -> Layer:
     """What `to_json` gave."""
-    rest = {key: value for key, value in fields.items() if key != "kind"}
-    return Conv(**rest) if fields["kind"] == "Conv" else Gemm(**rest)
+    return Value(fields).read(Conv if fields["kind"] == "Conv" else Gemm)

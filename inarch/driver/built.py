@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ class Built:
     """With records: the loop nests that have one, and those that kernels could do."""
     chosen: Mapping[str, int] = field(default_factory=dict[str, int])
     """With records: the passes that have chosen as these say, and how often."""
-    variants: Sequence[Mapping[str, Any]] = ()
+    variants: tuple[Mapping[str, Any], ...] = ()
     """Of an artifact for several targets, the fields of the others than the best, `target` first."""
 
 

@@ -72,7 +72,7 @@ def machine_of(module: ModuleOp) -> Machine:
 @cache
 def _machine(found: DictionaryAttr) -> Machine:
     """Programs of many functions ask for each of them."""
-    return machine_from(_value(found), lambda keys: ".".join((MACHINE, *keys)))
+    return machine_from(_value(found), lambda path: f"{MACHINE}.{path}".rstrip("."))
 
 
 def threads_of(module: ModuleOp) -> int:

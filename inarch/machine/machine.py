@@ -15,21 +15,35 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 from inarch.core.once import cached_property
+from inarch.core.outside.value import Limit, Value
+
+_LARGEST = 1 << 50
+"""Bytes, cycles, ...: more is a mistake."""
+
+
+def _is_some(number: float) -> bool:
+    return 0 < number <= _LARGEST
+
+
+Amount = Annotated[float, Limit("a number > 0", _is_some)]
+Count = Annotated[int, Limit("a whole number > 0", _is_some)]
+Name = Annotated[str, Limit("a string that is not empty", bool)]
 
 
 @dataclass(frozen=True)
 class Cache:
     """A level of data caches, as one core sees it."""
 
-    bytes: int
+    bytes: Count
     """Its size; of a shared one, what one busy core may count on."""
-    ways: int
+    ways: Count
     """Lines of one set."""
-    latency: float
+    latency: Amount
     """Cycles from a load of an address to its use."""
-    bandwidth: float
+    bandwidth: Amount
     """Bytes a cycle that one core reads in order."""
 
 
@@ -37,9 +51,9 @@ class Cache:
 class Memory:
     """What is behind the caches."""
 
-    latency: float
+    latency: Amount
     """Cycles from a load of an address to its use."""
-    bandwidth: float
+    bandwidth: Amount
     """Bytes a cycle that one core reads in order."""
 
 
@@ -47,14 +61,14 @@ class Memory:
 class Tlb:
     """How addresses of data are translated: two levels of buffers, and a walk of the tables."""
 
-    page_bytes: int
-    entries: int
+    page_bytes: Count
+    entries: Count
     """Pages of the first level."""
-    refill: float
+    refill: Amount
     """Cycles that a page of the second level adds to a load."""
-    second_entries: int
+    second_entries: Count
     """Pages of the second level."""
-    walk: float
+    walk: Amount
     """Cycles that a page of neither adds."""
 
 
@@ -64,6 +78,20 @@ class Ports:
 
     by_bytes: tuple[tuple[int, float], ...]
     """`(bytes of a vector, vectors a cycle)`, the shortest first."""
+
+    @classmethod
+    def read_from(cls, at: Value) -> Ports:
+        """Of a table of vectors a cycle by bytes."""
+        found: list[tuple[int, float]] = []
+        for key, value in at.entries().items():
+            if not re.fullmatch(r"[1-9]\d{0,3}", key):
+                raise value.located(
+                    f"{at.path}: expected bytes of a vector such as 32, found '{key}'"
+                )
+            found.append((int(key), value.of(Amount)))
+        if not found:
+            raise at.located(f"{at.path}: expected some vectors, such as 16 = 2; found none")
+        return cls(tuple(sorted(found)))
 
     def of(self, nbytes: int) -> float:
         """Vectors of `nbytes` a cycle; shorter than all known ones as the shortest, longer in pieces.
@@ -86,17 +114,17 @@ class Ports:
 class Machine:
     """One core, what it shares, and how many there are. Every choice that depends on a machine asks it."""
 
-    name: str
-    ghz: float
+    name: Name
+    ghz: Amount
     """Cycles a nanosecond, of one busy core."""
-    cores: int
-    line_bytes: int
+    cores: Count
+    line_bytes: Count
     """Of a cache line, at all levels."""
-    fma_latency: float
+    fma_latency: Amount
     """Cycles until the sum of a multiply-add can be added to again."""
-    branch_miss: float
+    branch_miss: Amount
     """Cycles that a branch costs that was not foreseen: the end of a loop."""
-    call: float
+    call: Amount
     """Cycles around one call in a loop: addresses, the call, the return."""
     fma: Ports
     """Multiply-adds."""
@@ -110,7 +138,7 @@ class Machine:
     """None where there is none."""
     dram: Memory
     tlb: Tlb
-    fork: float = 800.0
+    fork: Amount = 800.0
     """Cycles in which a loop is given to one more thread that waits for it, and that is waited for.
 
     By default 0.2 us at 4 GHz, which was measured on Zen 4 and 5; `inarch machine --measure` measures it.

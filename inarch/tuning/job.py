@@ -25,6 +25,7 @@ from threading import Event
 from typing import Any
 
 from inarch.core.cache import key_of
+from inarch.core.outside.value import Value
 from inarch.core.scratch import scratch
 from inarch.passes.tuned import TunedWay
 
@@ -121,7 +122,7 @@ def measure(job: Job) -> Result:
         if process.returncode or not found.is_file():
             last = log.splitlines()[-1] if log else f"status {process.returncode}"
             return Result(job.key, f"the process failed: {last}", log=log)
-        return result_of(job, json.loads(found.read_text()))
+        return Value({**json.loads(found.read_text()), "key": job.key}).read(Result)
 
 
 def _awaited(process: subprocess.Popen[bytes], seconds: float) -> str:
@@ -154,18 +155,6 @@ def _end_of(out: BufferedRandom) -> str:
     out.seek(0, os.SEEK_END)
     out.seek(max(0, out.tell() - 8000))
     return out.read().decode(errors="replace").strip()[-2000:]
-
-
-def result_of(job: Job, said: Mapping[str, Any]) -> Result:
-    """A result as the runner wrote it."""
-    return Result(
-        job.key,
-        said.get("error", ""),
-        said.get("cpu", ""),
-        said.get("compiler", ""),
-        tuple(said.get("times", ())),
-        tuple(said.get("errors", ())),
-    )
 
 
 def fault_of(job: Job, result: object) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from inarch.artifact.mapping import Identity
 from inarch.core.cache import Cache, default_cache, key_of
 from inarch.core.errors import InarchError
+from inarch.core.outside.value import Value
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.libraries import library_path
 from inarch.machine.target import this_processor
@@ -42,9 +43,7 @@ def quick_check(
         return verify(instance, quick=True, compiler=chosen)
     content = kept.get(key)
     if content is not None:
-        known = json.loads(content)
-        known["element"] = None if known["element"] is None else tuple(known["element"])
-        return replace(Verdict(**known), calls=0, seconds=0.0)
+        return replace(Value(json.loads(content)).read(Verdict), calls=0, seconds=0.0)
     verdict = verify(instance, quick=True, compiler=chosen)
     if verdict.fault not in _NOT_KEPT:
         kept.put(key, json.dumps(asdict(verdict)).encode())

@@ -146,10 +146,10 @@ def _defaults(context: Context) -> dict[str, object]:
 def _default_parts(context: Context, where: str) -> list[str]:
     """The same as a line."""
     from inarch.artifact.provenance import provenance
-    from inarch.artifact.value import Value
+    from inarch.core.outside.value import Document, Value
     from inarch.tools.artifacts.text import defaults_text
 
-    found = provenance(Value({"source": _defaults(context)}, "", where)).defaults
+    found = provenance(Value({"source": _defaults(context)}, "", Document(where))).defaults
     return [f"defaults: {defaults_text(found)}\n"] if found else []
 
 

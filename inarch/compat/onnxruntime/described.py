@@ -20,6 +20,7 @@ from inarch.compat.onnxruntime.errors import InvalidProtobuf, error
 from inarch.core.cache import default_cache, key_of
 from inarch.core.dtypes import from_numpy
 from inarch.core.errors import InarchError, UnsupportedError
+from inarch.core.outside.value import Value
 from inarch.core.states import digest_of
 from inarch.driver.keep.sources import running
 
@@ -149,7 +150,7 @@ def describe(source: Path | bytes, digest: str) -> Described:
         key = key_of("compat.onnxruntime", digest, sources, version("onnx"))
         kept = default_cache().get(key)
         if kept is not None:
-            return _restored(json.loads(kept))
+            return Value(json.loads(kept)).read(Described)
     found = _read(source)
     if found.is_open:  # what there is not, whatever the sizes are, is told now
         from inarch.frontends import interface_of
@@ -158,13 +159,6 @@ def describe(source: Path | bytes, digest: str) -> Described:
     if key:
         default_cache().put(key, json.dumps(asdict(found)).encode())
     return found
-
-
-def _restored(kept: Mapping[str, Any]) -> Described:
-    parts = {
-        name: [NodeArg(**arg) for arg in kept[name]] for name in ("inputs", "outputs", "defaults")
-    }
-    return Described(**parts, metadata=ModelMetadata(**kept["metadata"]), external=kept["external"])
 
 
 def _read(source: Path | bytes) -> Described:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +21,7 @@ from inarch import __version__
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array
 from inarch.core.npz import read_arrays, write_npz
+from inarch.core.outside.value import Document, Value
 from inarch.diagnosis.folders import copied, new_folder
 from inarch.diagnosis.regions.found import Region, regions_of
 from inarch.diagnosis.slices import main_block, value_names
@@ -32,6 +33,15 @@ from inarch.testing import random_inputs
 
 SCHEMA = "inarch.region/1"
 _FILE = "region.json"
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is read of it, the version first."""
+
+    schema: Literal["inarch.region/1"]
+    region: str
+    tolerance: str
 
 
 def is_region(path: Path) -> bool:
@@ -96,18 +106,14 @@ def read_region(
     """
     where = folder / _FILE
     try:
-        facts: Any = json.loads(where.read_text())
-        found = {key: facts[key] for key in ("schema", "region", "backend", "tolerance")}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        top = Value(json.loads(where.read_text()), "", Document(str(where)))
+    except (OSError, ValueError, RecursionError) as error:
         raise InarchError(f"expected what a region is: {error}", where=str(where)) from error
-    if found["schema"] != SCHEMA:
-        raise InarchError(
-            f"expected the schema '{SCHEMA}', found '{found['schema']}'", where=str(where)
-        )
+    found = top.read(_Facts)
     module = import_model(folder / "region.mlir", context, options)
     inputs, expected = _arrays(folder / "inputs.npz"), _arrays(folder / "expected.npz")
     _check_like(folder / "inputs.npz", inputs, _inputs_like(module))
-    tolerance = said or ({"": str(found["tolerance"])} if found["tolerance"] else {})
+    tolerance = said or ({"": found.tolerance} if found.tolerance else {})
     regions = regions_of(module, context, inputs, tolerance)
     if len(regions) != 1:
         raise InarchError(
@@ -115,7 +121,7 @@ def read_region(
             where=str(folder / "region.mlir"),
         )
     _check_like(folder / "expected.npz", expected, regions[0].expected)
-    return replace(regions[0], label=str(found["region"]), expected=expected)
+    return replace(regions[0], label=found.region, expected=expected)
 
 
 def _inputs_like(module: ModuleOp) -> dict[str, Array]:

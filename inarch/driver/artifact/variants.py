@@ -55,7 +55,7 @@ def build_variants(
             built.append(make(own, name, folder / f"{number}.inarch"))
             artifacts.append(stack.enter_context(Artifact.open(built[-1].path, check=False)))
         write_variants(output, artifacts)
-    return replace(built[0], path=output, variants=[_facts(one) for one in built[1:]])
+    return replace(built[0], path=output, variants=tuple([_facts(one) for one in built[1:]]))
 
 
 def _facts(built: Built) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from inarch.core.groups import may_have
 from inarch.core.lazy import Array, np
 from inarch.core.once import cached_property
 from inarch.core.outside.regular import real_path
+from inarch.core.outside.value import Value
 from inarch.core.scratch import scratch
 from inarch.core.states import State, digest_of, is_settled, state_of
 from inarch.driver.built import Built
@@ -143,9 +144,8 @@ class Entry:
                 os.utime(output)  # for those who go by it, such as make
         elif not self._cache.get_file(key_of("content", artifact), output):
             return None
-        made: dict[str, Any] = record["built"]
-        made["variants"] = tuple(made["variants"])  # which JSON has as a list
-        return Found(Built(path=output, **made), record["pipeline"])
+        built = Value({**record["built"], "path": str(output)}).read(Built)
+        return Found(built, record["pipeline"])
 
     def made(
         self, output: Path, make: Callable[[Path], Built], context: Context, pipeline: str

@@ -18,22 +18,56 @@ import json
 import os
 import reprlib
 import warnings
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from inarch.core.cache import replacing
-from inarch.core.errors import EnvironmentFault, InarchError, InarchWarning, UsageError, unknown
+from inarch.core.errors import EnvironmentFault, InarchError, InarchWarning, UsageError
 from inarch.core.outside.regular import read_regular_text
+from inarch.core.outside.value import Document, Limit, Value
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.find import cpu_name
 from inarch.microkernel.demanded import demanded_of
-from inarch.passes.tuned import Tuned, TunedWay, fault_of_way, is_amount, is_whole
+from inarch.passes.tuned import Tuned, TunedWay
 
 VERSION = 2
 _HEAD, _COUNT = "inarch records", "count"
+
+_MOST = 1e100
+"""Seconds, cycles or times: none that a computation breaks on."""
+
+Amount = Annotated[float, Limit("a number from 0 on", lambda value: 0 <= value <= _MOST)]
+Divisor = Annotated[float, Limit("a number from 1e-30 on", lambda value: 1e-30 <= value <= _MOST)]
+Count = Annotated[int, Limit("a whole number from 0 on", lambda value: 0 <= value <= _MOST)]
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A way that a pass chose."""
+
+    kernel: str
+    choice: str
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A way of a kernel (`inarch.passes.tensorize.keep.record`)."""
+
+    kernel: str
+    params: Mapping[str, int]
+    binding: int
+    assignment: Sequence[Sequence[str]]
+    order: Sequence[int]
+    cost: Amount
+    around: Amount
+
+
+@dataclass(frozen=True)
+class _Head:
+    count: Count
 
 
 @dataclass(frozen=True)
@@ -49,11 +83,11 @@ class Record:
     """Of the kernel's code."""
     way: Mapping[str, Any]
     """Which member, which iterators, which order of loops."""
-    seconds: float
+    seconds: Divisor
     """Of the nest so, in its model."""
-    untuned: float
+    untuned: Divisor
     """The same as it is chosen without records, measured by turns with it."""
-    trials: int
+    trials: Count
     """Ways that were measured."""
     target: str = ""
     model: str = ""
@@ -62,15 +96,15 @@ class Record:
     nest: str = ""
     machine: str = ""
     """Whose cycles the costs are: what the choice without records was made for."""
-    ghz: float = 0.0
+    ghz: Amount = 0.0
     """Of that machine."""
-    calls: float = 0.0
+    calls: Amount = 0.0
     """Cycles that all nests of the op, done so, take by the costs: in their calls."""
-    around: float = 0.0
+    around: Amount = 0.0
     """And around them."""
-    runs: float = 1.0
+    runs: Divisor = 1.0
     """How often the nest runs in `seconds`: models repeat it."""
-    threads: int = 1
+    threads: Count = 1
     """By which it was measured."""
     demanded: str = ""
     """The kernels that were demanded then: it was compared with other ways of theirs alone."""
@@ -112,8 +146,8 @@ def read_records(path: Path) -> list[Record]:
         raise UsageError(f"cannot read records: {reason}", where=str(path)) from error
     lines = text.removesuffix("\n").split("\n")
     head, where = _object(path, 1, lines[0]), f"{path}:1"
-    version, count = head.get(_HEAD), head.get(_COUNT)
-    if not is_whole(version):
+    version = head.get(_HEAD)
+    if type(version) is not int:
         raise UsageError(
             f'expected {{"{_HEAD}": {VERSION}, "{_COUNT}": NUMBER}}, found another file',
             where=where,
@@ -125,9 +159,7 @@ def read_records(path: Path) -> list[Record]:
             f"expected records of version {VERSION}, found {reprlib.repr(version)}: they are of {age}",
             where=where,
         )
-    if count is None:
-        raise UsageError(f"expected a field '{_COUNT}', found none", where=where)
-    _check_kind("int", _COUNT, count, where)
+    count = Value(head, "", Document(where, fault=UsageError)).read(_Head).count
     if not text.endswith("\n") and len(lines) - 1 > count and _is_cut(lines[-1]):
         said = "the last record was cut off while it was appended, and is left out"
         warnings.warn(InarchWarning(said, where=f"{path}:{len(lines)}"), stacklevel=2)
@@ -166,52 +198,14 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-_KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
-    "str": ("text", lambda value: isinstance(value, str)),
-    "float": ("a number from 0 on", is_amount),
-    "bool": ("true or false", lambda value: isinstance(value, bool)),
-    "int": ("a whole number from 0 on", lambda value: is_whole(value) and is_amount(value)),
-    "Mapping[str, Any]": ("fields", lambda value: isinstance(value, dict)),
-}
-
-
-def _check_kind(kind: str, name: str, value: object, where: str) -> None:
-    """Raises UsageError for a field of another kind than it is declared to be of."""
-    expected, fits = _KINDS[kind]
-    if not fits(value):
-        raise UsageError(f"{name}: expected {expected}, found {reprlib.repr(value)}", where=where)
-
-
 def _record(path: Path, number: int, line: str) -> Record:
     said, where = _object(path, number, line), f"{path}:{number}"
-    fields = Record.__dataclass_fields__
-    for name, value in said.items():
-        if name not in fields:
-            raise UsageError(unknown("field", name, fields).message, where=where)
-        _check_kind(str(fields[name].type), name, value, where)
-    try:
-        found = Record(**{name: said[name] for name in fields if name in said})
-    except TypeError:
-        missing = next(name for name in fields if name not in said)
-        raise UsageError(f"expected a field '{missing}', found none", where=where) from None
-    for name in ("seconds", "untuned", "runs"):
-        if getattr(found, name) < _LEAST:
-            raise UsageError(
-                f"{name}: expected more than 0, found {getattr(found, name)}", where=where
-            )
-    if fault := fault_of_way(found.way):
-        raise UsageError(f"way: {fault}", where=where)
-    if found.way["kernel"] != found.kernel:
-        raise UsageError(
-            f"way: expected one of kernel {reprlib.repr(found.kernel)}, found "
-            f"{reprlib.repr(found.way['kernel'])}",
-            where=where,
-        )
+    top = Value(said, "", Document(where, fault=UsageError, is_closed=True))
+    found = top.read(Record)
+    way = top["way"].read(_Choice if "choice" in found.way else _Way)
+    if way.kernel != found.kernel:
+        raise top["way"]["kernel"].error(f"kernel '{found.kernel}'")
     return found
-
-
-_LEAST = 1e-30
-"""Of what is divided by."""
 
 
 def merged(*lists: Iterable[Record]) -> list[Record]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, astuple
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from inarch.core.outside.value import Value
 from inarch.passes.tensorize.keep.memo import Decision
 from inarch.passes.tensorize.report import Choice
 from inarch.passes.tensorize.unify.iterators import Assignment
@@ -39,10 +40,18 @@ class Store(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class _Rest:
+    """What a record says beside the way that was taken."""
+
+    choices: tuple[Choice, ...]
+    misses: Mapping[str, Miss]
+
+
 def text_of(decision: Decision) -> str:
     """The record of a decision."""
     choices = [asdict(one) for one in decision.choices]
-    misses = {name: astuple(miss) for name, miss in decision.misses.items()}
+    misses = {name: asdict(miss) for name, miss in decision.misses.items()}
     taken = way_of(decision.taken) if decision.taken is not None else None
     return json.dumps({"taken": taken, "choices": choices, "misses": misses})
 
@@ -57,8 +66,8 @@ def decision_of(
         taken = candidate_of(said["taken"], nest, family(said["taken"]["kernel"]))
         if taken is None:
             return None
-    choices = tuple(_choice(one) for one in said["choices"])
-    return Decision(taken, choices, {name: Miss(*miss) for name, miss in said["misses"].items()})
+    rest = Value(said).read(_Rest)
+    return Decision(taken, rest.choices, rest.misses)
 
 
 def way_of(taken: Candidate) -> dict[str, Any]:
@@ -99,7 +108,7 @@ def candidate_of(
 def checked_candidate_of(
     way: Mapping[str, Any], nest: StridedNest, family: Family | None
 ) -> Candidate | None:
-    """As `candidate_of`, of a way that somebody else wrote (`inarch.passes.tuned.fault_of_way` has seen it).
+    """As `candidate_of`, of a way that somebody else wrote, whose fields `inarch.driver.keep.records` saw.
 
     None, too, for one that the search would never find: what it says of iterators could be untrue.
     """
@@ -124,9 +133,3 @@ def checked_candidate_of(
     if isinstance(pieces, str) or isinstance(start_of(matched, split=is_split(nest, pieces)), str):
         return None
     return candidate_of(way, nest, family)
-
-
-def _choice(said: dict[str, Any]) -> Choice:
-    lists: dict[str, Any] = {name: tuple(said[name]) for name in ("copies", "packed")}
-    whole: dict[str, Any] = said | lists
-    return Choice(**whole)

@@ -388,7 +388,7 @@ def damage(model: Path) -> None:
     with pytest.raises(InarchError) as caught:
         verify_region(folder)
     assert str(caught.value) == (
-        "regions/npu_0/region.json: expected the schema 'inarch.region/1', found 'inarch.region/2'"
+        "regions/npu_0/region.json: schema: expected 'inarch.region/1', found 'inarch.region/2'"
     )
     outcome = run(["compile", "model.mlir", "--dump-regions", "new"])
     assert outcome == (

@@ -111,7 +111,7 @@ def _line(**changes: Any) -> str:
             f"{HEAD.replace('1', chr(34) + '1' + chr(34))}\n{_line()}",
             "1: count: expected a whole number from 0 on, found '1'",
         ),
-        ('{"inarch records": 2}', "1: expected a field 'count', found none"),
+        ('{"inarch records": 2}', "1: count: expected a whole number from 0 on, found nothing"),
         (
             f"{HEAD}\n{_line(thread=2)}",
             f"2: no field 'thread'; did you mean 'threads'? Known: {', '.join(sorted(asdict(ONE)))}",
@@ -122,7 +122,7 @@ def _line(**changes: Any) -> str:
         ),
         (
             f"{HEAD}\n{_line(untuned=0.0)}",
-            "2: untuned: expected more than 0, found 0.0",
+            "2: untuned: expected a number from 1e-30 on, found 0.0",
         ),
         (
             f"{HEAD}\n{_line()}\n{_line(seconds='1')}",
@@ -130,19 +130,19 @@ def _line(**changes: Any) -> str:
         ),
         (
             f"{HEAD}\n{_line(identity=None)}",
-            "2: expected a field 'identity', found none",
+            "2: identity: expected a string, found nothing",
         ),
         (
             f"{HEAD}\n{_line(way=WAY | {'kernel': 'conv'})}",
-            "2: way: expected one of kernel 'gemm', found 'conv'",
+            "2: way.kernel: expected kernel 'gemm', found 'conv'",
         ),
         (
             f"{HEAD}\n{_line(way={'kernel': 'gemm', 'params': {}})}",
-            "2: way: expected a field 'binding', found none",
+            "2: way.binding: expected a whole number, found nothing",
         ),
         (
             f"{HEAD}\n{_line(way=WAY | {'assignment': [['m'], 3]})}",
-            "2: way: assignment: expected lists of names, found [['m'], 3]",
+            "2: way.assignment[1]: expected a list, found 3",
         ),
     ],
 )

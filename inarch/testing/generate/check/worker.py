@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inarch.core.outside.value import Value
 from inarch.driver.extensions import load_files
 from inarch.testing.generate.check.check import (
     Finding,
@@ -94,10 +95,7 @@ def _report(job: Job, program: GeneratedProgram, finding: Finding) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """`python -m inarch.testing.generate.check.worker JSON`."""
-    given: dict[str, Any] = json.loads(arguments[0])
-    for name in ("targets", "flags", "backends", "load"):
-        given[name] = tuple(given[name])
-    work(Job(**given))
+    work(Value(json.loads(arguments[0])).read(Job))
     return 0
 
 
