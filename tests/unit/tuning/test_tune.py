@@ -32,8 +32,9 @@ from inarch.machine.toolchain import compile_library
 from inarch.microkernel.table import MICROKERNELS
 from inarch.testing import execute
 from inarch.tools.cli import run
+from inarch.tuning.executor import EXECUTORS
 from inarch.tuning.files import files_of
-from inarch.tuning.job import Job, Result, Ways, measure
+from inarch.tuning.job import Job, Result, Ways, fault_of, measure
 from inarch.tuning.version import version
 
 MODEL = """func.func @main(%x: tensor<96x128xf32>) -> tensor<96x64xf32> {
@@ -414,13 +415,31 @@ needs_submitit = pytest.mark.skipif(
 quiet = pytest.mark.filterwarnings("ignore")
 
 
-@quiet
-@pytest.mark.parametrize(
+executors = pytest.mark.parametrize(
     "executor",
     [pytest.param("dask", marks=needs_dask), pytest.param("submitit", marks=needs_submitit)],
 )
+
+
+@quiet
+@executors
+def test_a_job_is_done_elsewhere(executor: str, folder: Path) -> None:
+    """K10: Dask's workers are processes; submitit has its local executor where there is no Slurm."""
+    job = Job("m.mlir", {"m.mlir": MODEL.encode()}, (), {}, ({},), 1, 60.0, version())
+    with EXECUTORS[executor].open(
+        str(folder / "jobs") if executor == "submitit" else "", 1
+    ) as pool:
+        result = pool.submit(measure, job).result(120)
+    assert fault_of(job, result) == ""
+    assert result.error == ""
+    assert [len(times) for times in result.times if times is not None] == [1]
+
+
+@pytest.mark.slow
+@quiet
+@executors
 def test_records_made_elsewhere_merge_with_ours(executor: str) -> None:
-    """K10, K15: Dask's workers are processes; submitit has its local executor where there is no Slurm."""
+    """K10, K15: the whole command, of whose jobs one alone is done above."""
     command = [
         sys.executable,
         "-W",
