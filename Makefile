@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report branches conformance wheel bridges packages bench performance upgrade clean
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report branches conformance wheel bridges packages bench performance instructions upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -109,6 +109,9 @@ performance: setup ## measure networks, choices and layers, and write the pages 
 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py
+
+instructions: setup ## what compiling and running cost in instructions, against what is committed (benchmarks/instructions.py; BEFORE=REV)
+	$(BIN)/python benchmarks/instructions.py $(BEFORE)
 
 clean: ## remove what the above made, and nothing else
 	rm -rf .venv .venv-bridges .venv-packages build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -22,7 +22,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-ROOT = Path(__file__).resolve().parents[1]
+from checkout import ROOT, checkout
+
 MODELS = ("resnet50", "mobilenetv2", "bert_base")
 LEAST = 0.98
 """Of the speed before: what a change may cost."""
@@ -135,23 +136,19 @@ def main() -> int:
                 f"found '{model}'"
             )
     found: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory(prefix="inarch-before-") as name:
-        folder = Path(name)
-        old = folder / "checkout"
-        git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "-q", "--detach", str(old), arguments.before], check=True)
-        try:
-            for model in arguments.models.split(","):
-                path = Path(model).resolve()
-                if not path.is_file():
-                    path = folder / f"{model}.onnx"
-                    subprocess.run([sys.executable, str(_maker(model)), str(path)], check=True)
-                for number in range(arguments.runs):
-                    print(f"{model}: run {number + 1} of {arguments.runs}", file=sys.stderr)
-                    ratio = run(old, ROOT, path, arguments.rounds)
-                    found.setdefault(model, []).append(ratio)
-        finally:
-            subprocess.run([*git, "remove", "--force", str(old)], check=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="inarch-models-") as name,
+        checkout(arguments.before) as old,
+    ):
+        for model in arguments.models.split(","):
+            path = Path(model).resolve()
+            if not path.is_file():
+                path = Path(name) / f"{model}.onnx"
+                subprocess.run([sys.executable, str(_maker(model)), str(path)], check=True)
+            for number in range(arguments.runs):
+                print(f"{model}: run {number + 1} of {arguments.runs}", file=sys.stderr)
+                ratio = run(old, ROOT, path, arguments.rounds)
+                found.setdefault(model, []).append(ratio)
     medians = {model: statistics.median(ratios) for model, ratios in found.items()}
     if arguments.json:
         print(json.dumps({"before": arguments.before, "runs": found, "medians": medians}))

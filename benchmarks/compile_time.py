@@ -19,7 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from checkout import ROOT, checkout
+
 MODELS = ("resnet50", "bert_base")
 MOST = 0.6
 """Of the time before: what compiling may take."""
@@ -122,19 +123,15 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory(prefix="inarch-before-") as name:
-        folder = Path(name)
-        old = folder / "checkout"
-        git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "-q", "--detach", str(old), arguments.before], check=True)
-        try:
-            for model in arguments.models.split(","):
-                path = folder / f"{model}.onnx"
-                maker = ROOT / "benchmarks" / "models" / f"{model}.py"
-                subprocess.run([sys.executable, str(maker), str(path)], check=True)
-                found[model] = compare(old, ROOT, path, arguments.rounds)
-        finally:
-            subprocess.run([*git, "remove", "--force", str(old)], check=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="inarch-models-") as name,
+        checkout(arguments.before) as old,
+    ):
+        for model in arguments.models.split(","):
+            path = Path(name) / f"{model}.onnx"
+            maker = ROOT / "benchmarks" / "models" / f"{model}.py"
+            subprocess.run([sys.executable, str(maker), str(path)], check=True)
+            found[model] = compare(old, ROOT, path, arguments.rounds)
     if arguments.json:
         print(json.dumps(found))
     else:

@@ -17,16 +17,17 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from before_after import ROOT, run
+from before_after import run
+from checkout import ROOT, checkout
 from openblas import OpenBLAS
 from operator_sets import SETS, Operator
 
@@ -88,13 +89,6 @@ def _row(row: Mapping[str, Any]) -> str:
     return f"{row['operator']:<28}{times}{row['gflops']:>8.0f}{ratio:>7.2f}{errors}"
 
 
-def _checkout(folder: Path, revision: str) -> Path:
-    path = folder / "checkout"
-    command = ["git", "-C", str(ROOT), "worktree", "add", "-q", "--detach", str(path), revision]
-    subprocess.run(command, check=True)
-    return path
-
-
 def _measured(given: argparse.Namespace, folder: Path, before: Path | None) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name in given.sets:
@@ -128,15 +122,10 @@ def main() -> int:
     given = parser.parse_args()
     if given.before and given.threads != 1:
         parser.error("--before: expected one thread, as both sides are measured by CPU time")
-    with tempfile.TemporaryDirectory(prefix="inarch-operators-") as name:
-        folder = Path(name)
-        before = _checkout(folder, given.before) if given.before else None
-        try:
-            rows = _measured(given, folder, before)
-        finally:
-            if before is not None:
-                command = ["git", "-C", str(ROOT), "worktree", "remove", "--force", str(before)]
-                subprocess.run(command, check=True)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inarch-operators-")))
+        before = stack.enter_context(checkout(given.before)) if given.before else None
+        rows = _measured(given, folder, before)
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
     if given.json:
         print(json.dumps(rows, indent=1))

@@ -7,6 +7,7 @@ parsers, levels and backends by their tables, compilers by what this machine has
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shutil
 import sys
@@ -402,6 +403,28 @@ def read_speed(done: Done) -> Result:
     return Result(len(said["medians"]), findings)
 
 
+def _instructions() -> Iterator[Unit]:
+    """Of each network a unit, against what is committed."""
+    path = ROOT / "benchmarks" / "instructions.json"
+    for model in json.loads(path.read_text())["counts"]:
+        command = (sys.executable, "benchmarks/instructions.py", "--models", model, "--json")
+        yield Unit(model, command, read_instructions)
+
+
+def read_instructions(done: Done) -> Result:
+    """Its JSON has what is counted now by what it was; without perf and valgrind there is none."""
+    said = loads(done.out)
+    if said is None:
+        return Result(skipped=_last(done)) if "error: expected perf" in done.err else _broken(done)
+    again = "python benchmarks/instructions.py --models"
+    findings = [
+        Finding(f"{name} takes {ratio:.3f} of its instructions", f"{again} {name.split()[0]}")
+        for name, ratio in said["ratios"].items()
+        if ratio > said["most"]
+    ]
+    return Result(len(said["ratios"]), findings)
+
+
 def _conformance() -> Iterator[Unit]:
     for part in range(20):
         command = (
@@ -507,6 +530,7 @@ PARTS = (
     Part("compilers", "random programs and ONNX by each C compiler", _compilers),
     Part("sanitizers", "networks and random graphs under sanitizers", _sanitizers),
     Part("speed", "networks against the commit before, by turns", _speed, is_seeded=False),
+    Part("instructions", "what compiling and running cost, counted", _instructions, is_seeded=False),
     Part("aarch64", "code for aarch64, under qemu or by zig", _aarch64, is_seeded=False),
     Part("mutants", "small faults that the tests should see", _mutants),
     Part("wheel", "the wheels, installed in a clean environment", _wheel, is_seeded=False),

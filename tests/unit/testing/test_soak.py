@@ -28,6 +28,7 @@ from soak_parts import (
     Unit,
     programs_unit,
     read_branches,
+    read_instructions,
     read_mutants,
     read_parser,
     read_pytest,
@@ -287,6 +288,15 @@ def test_what_tools_say_is_read(tmp_path: Path) -> None:
     assert read_parser(done(tmp_path, "", 1, "Traceback\nKeyError: 3")).findings[0].what == (
         "it left with 1: KeyError: 3"
     )
+    counted = json.dumps({"ratios": {"lenet run": 1.021, "lenet compile": 0.9}, "most": 1.02})
+    assert read_instructions(done(tmp_path, counted, 1)).findings == [
+        Finding(
+            "lenet run takes 1.021 of its instructions",
+            "python benchmarks/instructions.py --models lenet",
+        )
+    ]
+    nothing = "error: expected perf, and a kernel that counts for users, or valgrind"
+    assert read_instructions(done(tmp_path, "", 1, nothing)).skipped == nothing
     fault = {"path": "a/b.py", "line": 3, "function": "f", "operator": "negate"}
     outcomes = [{"verdict": one, "fault": fault} for one in ("seen", "survived", "not tried")]
     for text in (json.dumps(outcomes), json.dumps({"outcomes": outcomes})):

@@ -1,0 +1,30 @@
+"""A revision of this repository in a folder of its own, for what is compared with the working tree."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@contextmanager
+def checkout(revision: str) -> Generator[Path]:
+    """The folder of `revision`, which is removed afterwards.
+
+    Raises SystemExit where there is no such revision.
+    """
+    git = ["git", "-C", str(ROOT)]
+    known = [*git, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
+    if subprocess.run(known, stdout=subprocess.DEVNULL, check=False).returncode:
+        raise SystemExit(f"error: expected a revision of this repository, found '{revision}'")
+    with tempfile.TemporaryDirectory(prefix="inarch-before-") as name:
+        path = Path(name) / "checkout"
+        subprocess.run([*git, "worktree", "add", "-q", "--detach", str(path), revision], check=True)
+        try:
+            yield path
+        finally:
+            subprocess.run([*git, "worktree", "remove", "--force", str(path)], check=True)
