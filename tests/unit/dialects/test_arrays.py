@@ -18,6 +18,7 @@ from inarch.artifact.manifest import (
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError
 from inarch.core.lazy import Array, np
+from inarch.core.outside.value import Document
 from inarch.machine.target import parse
 from inarch.runtime.abi import ffi
 from inarch.runtime.function import Function
@@ -25,6 +26,7 @@ from inarch.runtime.loaders.examplejson.graph import Tensor
 from inarch.runtime.loaders.examplejson.ops import OPS, Misfit
 from inarch.runtime.tensor import as_array, as_output, check, describe, view
 
+MANIFEST = Document("a.inarch", "manifest.json")
 PORT = Port("x", DTYPES["f32"], (2, 3))
 
 
@@ -222,7 +224,7 @@ def test_sums_of_many_floats_add_up_in_double_precision() -> None:
 @pytest.mark.parametrize("value", [True, -1, 1 << 62, 1.0, "1", None])
 def test_what_is_no_size(value: object) -> None:
     with pytest.raises(InarchError) as caught:
-        Value(value, "weights_bytes", "a.inarch").size()
+        Value(value, "weights_bytes", MANIFEST).size()
     shown = "nothing" if value is None else repr(value)
     assert caught.value.message == f"manifest.json: weights_bytes: expected a size, found {shown}"
 
@@ -230,7 +232,7 @@ def test_what_is_no_size(value: object) -> None:
 def test_an_array_that_no_memory_holds_is_no_port() -> None:
     port = {"name": "x", "dtype": "f32", "shape": [1 << 31, 1 << 31]}
     with pytest.raises(InarchError) as caught:
-        port_of(Value(port, "inputs[0]", "a.inarch"))
+        port_of(Value(port, "inputs[0]", MANIFEST))
     expected = "manifest.json: inputs[0].shape: expected an array that fits in memory, found [2147483648, 2147483648]"
     assert caught.value.message == expected
 
@@ -276,7 +278,7 @@ def test_integers_are_clipped_at_integers(dtype: str, limit: float, *, fits: boo
 @pytest.mark.parametrize("name", ["é", "a-b", "1a", ""])
 def test_what_is_no_symbol(name: str) -> None:
     with pytest.raises(InarchError) as caught:
-        Value(name, "prefix", "a.inarch").identifier()
+        Value(name, "prefix", MANIFEST).identifier()
     expected = f"manifest.json: prefix: expected a C identifier, found {name!r}"
     assert caught.value.message == expected
 
