@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from inarch.backends import BACKENDS, Backend, Emission, EmitRequest
 from inarch.driver.compiler import build as build_artifact
+from inarch.driver.options import Options
 from inarch.machine.compilers import find_compiler
 from inarch.tools.cli import run
 from tests.unit.runtime.c.conftest import MODEL, Build
@@ -23,7 +25,14 @@ from tests.unit.runtime.c.test_linked_states import amplified
 FLAGS = ("-std=gnu11", "-O1", "-g1", "-D_GNU_SOURCE", "-rdynamic", "-fno-builtin")
 """The program's functions take the place of libc's, also for what is opened later."""
 
-FALLBACK = ("--fallback", "host")
+FAILING = """
+#include <inarch.h>
+int32_t {}(void *self, DLTensor *args, int32_t n)
+{{
+    (void)self, (void)args, (void)n;
+    return INARCH_UNSUPPORTED;
+}}
+"""
 WITH_WORKSPACE = (
     MODEL.replace("-> (tensor<96x256xf32>", "-> (tensor<96x8xf32>")
     .replace("func.return %1", "func.return %3")
@@ -75,6 +84,21 @@ class Given:
         path.write_bytes(file_of(self.crafted.read_bytes(), index))
         return path
 
+    def host(self) -> Path:
+        """The host does what the C of a backend always fails in, with a workspace."""
+
+        def emit(request: EmitRequest) -> Emission:
+            return Emission(
+                "c", request.names(), text="".join(map(FAILING.format, request.names()))
+            )
+
+        source = self.folder / "m.mlir"
+        source.write_text(WITH_WORKSPACE)
+        with BACKENDS.scope():
+            BACKENDS.register(Backend("lame", "it fails", emit, ops=("matmul", "exp")))
+            options = Options(backends=("lame",), fallback="host", require_offload=True)
+            return build_artifact(source, self.folder / "m.inarch", options=options).path
+
     def emitted(self) -> Path:
         """The C that is one's own to compile."""
         source, code = self.folder / "m.mlir", self.folder / "net.c"
@@ -92,8 +116,11 @@ PROGRAMS: dict[str, Callable[[Given], Arguments]] = {
     "loader that is found": lambda given: [given.found()],
     "weights of a part": lambda given: [given.weights(), given.crafted],
     "C with states": lambda given: [amplified(given.folder)],
-    "host version": lambda given: [compiled(given.folder, *FALLBACK)],
-    "host version and loader": lambda given: [compiled(given.folder, *FALLBACK), given.steps],
+    "host version": lambda given: [given.host()],
+    "host version and loader": lambda given: [
+        compiled(given.folder, "--fallback", "host"),
+        given.steps,
+    ],
     "opened alone": lambda given: [given.variants(), "=", "m"],
     "emitted": lambda given: [given.emitted(), "=", "net"],
 }
