@@ -2,7 +2,7 @@
 
     make soak MINUTES=30                                    # all parts in turn, at nice 19
     python tests/soak.py --part programs --part parsers --minutes 5
-    python tests/soak.py --report                           # sums over tests/soak.jsonl, by part
+    python tests/soak.py --report                           # by part, what is old, and what is still to run
     python tests/soak.py --list                             # the parts, their units, and what is missing here
 
 A unit that has ended is a line in `tests/soak.jsonl`, which is committed: what ran, with which seed, and what
@@ -11,6 +11,7 @@ clone is: what is stopped, at any time, is run again and nothing else. A unit th
 also behind the last minute. What programs and parsers find is a new file in `tests/found`, one a fault.
 
 Exit codes: 0, nothing was found; 1, something was; 2, wrong usage; 130, it was stopped.
+Of --report: 1, a part is older than 100 commits or has never run, and is red.
 """
 
 from __future__ import annotations
@@ -18,9 +19,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import fcntl
-import json
 import os
-import platform
 import re
 import resource
 import shutil
@@ -30,110 +29,18 @@ import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from soak_finds import known, loads, plain, same
+from soak_finds import known, plain, same
+from soak_ledger import Home, add_line, lines_of, next_seed, processor
 from soak_parts import PARTS, Done, Finding, Part, Run, Unit
+from soak_report import report, show
 
 LIMIT_S = 3600.0
 """Of a unit: what takes so long hangs, also at nice 19."""
 _DIES_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of prctl."""
-
-
-@dataclass(frozen=True)
-class Home:
-    """The clone: what is read and written of it."""
-
-    root: Path = Path(__file__).resolve().parents[1]
-
-    @property
-    def ledger(self) -> Path:
-        """Of all machines; committed."""
-        return self.root / "tests" / "soak.jsonl"
-
-    @property
-    def found(self) -> Path:
-        """Files of findings."""
-        return self.root / "tests" / "found"
-
-    @property
-    def state(self) -> Path:
-        """Of this clone."""
-        return self.root / "build" / "soak"
-
-    @cached_property
-    def commit(self) -> str:
-        """What is checked out, `+` where more than the search has changed it; `?` without git."""
-        head = self._git("rev-parse", "--short=12", "HEAD")
-        ours = [f":!{path.relative_to(self.root)}" for path in (self.ledger, self.found)]
-        return (
-            (head + "+" * bool(self._git("status", "--porcelain", "--", ".", *ours)))
-            if head
-            else "?"
-        )
-
-    def _git(self, *words: str) -> str:
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(self.root), *words], capture_output=True, text=True, check=False
-            )
-        except OSError:
-            return ""
-        return done.stdout.strip()
-
-
-def processor() -> str:
-    """The model of this machine's processor."""
-    try:
-        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return found[1].strip() if found else platform.machine()
-
-
-# ------------------------------------------------------------------------------------ lines
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    """The lines of a ledger; what is no line of ours (a merge's marks, half a line) is told and left out."""
-    if not path.exists():
-        return []
-    found: list[dict[str, Any]] = []
-    for number, text in enumerate(path.read_text(errors="replace").splitlines(), 1):
-        line: Any = loads(text)
-        if isinstance(line, dict) and "part" in line:
-            found.append(cast("dict[str, Any]", line))
-        elif text.strip():
-            print(
-                f"{path.name}:{number}: expected a line of the search, found {text[:40]!r}",
-                file=sys.stderr,
-            )
-    return found
-
-
-def add_line(path: Path, line: Mapping[str, Any]) -> None:
-    """Appends one line by one write: other writers' lines, and a stop at any time, leave it whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(line) + "\n"
-    with path.open("ab+") as file:
-        file.seek(0, os.SEEK_END)
-        if end := file.tell():
-            file.seek(end - 1)
-            text = (
-                text if file.read(1) == b"\n" else "\n" + text
-            )  # behind half a line of another program
-        os.write(file.fileno(), text.encode())
-
-
-def next_seed(part: str, lines: Sequence[Mapping[str, Any]]) -> int:
-    """The one behind the greatest that the part has had."""
-    had = [line["seeds"][1] for line in lines if line["part"] == part and line.get("seeds")]
-    return max(had, default=0) + 1  # 0 is the gate's
 
 
 def behind(names: Sequence[str], last: str | None) -> Sequence[str]:
@@ -280,47 +187,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 # ------------------------------------------------------------------------------------ the command
 
 
-def report(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Sums by part, in the order of their first lines."""
-    sums: dict[str, dict[str, Any]] = {}
-    for line in lines:
-        one = sums.setdefault(
-            line["part"],
-            {"part": line["part"], "units": 0, "cases": 0, "seeds": set[int](), "findings": 0, "cpu_s": 0.0,
-             "cpus": set[str](), "last": "", "left_out": {}},
-        )  # fmt: skip
-        if line.get("skipped"):
-            one["left_out"][line["unit"]] = line["skipped"]
-            continue
-        one["units"] += 1
-        one["cases"] += line["cases"]
-        one["findings"] += len(line["findings"])
-        one["cpu_s"] = round(one["cpu_s"] + line["cpu_s"], 1)
-        one["seeds"] |= (
-            set(range(line["seeds"][0], line["seeds"][1] + 1)) if line["seeds"] else set[int]()
-        )
-        one["cpus"].add(line["cpu"])
-        one["last"] = f"{line['date']} {line['commit']}"
-        one["left_out"].pop(line["unit"], None)
-    return [
-        {**one, "seeds": len(one["seeds"]), "cpus": sorted(one["cpus"])} for one in sums.values()
-    ]
-
-
-def _print_report(sums: Sequence[Mapping[str, Any]]) -> None:
-    print(
-        f"{'part':12} {'units':>6} {'cases':>9} {'seeds':>6} {'findings':>8} {'CPU min':>8}  last"
-    )
-    for one in sums:
-        print(
-            f"{one['part']:12} {one['units']:6} {one['cases']:9} {one['seeds']:6} {one['findings']:8} "
-            f"{one['cpu_s'] / 60:8.1f}  {one['last'] or '-'}"
-        )
-    for one in sums:
-        for unit, why in one["left_out"].items():
-            print(f"left out: {one['part']} {unit}: {why}")
-
-
 def _print_list(parts: Sequence[Part]) -> None:
     for part in parts:
         units = list(part.units())
@@ -352,7 +218,11 @@ def _parser(parts: Sequence[Part]) -> argparse.ArgumentParser:
         action="store_true",
         help="the parts, how many units they have, what is missing here",
     )
-    add("--report", action="store_true", help="sums over the ledger, by part")
+    add(
+        "--report",
+        action="store_true",
+        help="what has run and been found, by part, and what is old",
+    )
     add("--json", action="store_true", help="of --report: as JSON")
     return parser
 
@@ -380,13 +250,7 @@ def main(
         _print_list(chosen)
         return 0
     if options.report:
-        sums = [
-            one
-            for one in report(lines_of(home.ledger))
-            if not options.part or one["part"] in options.part
-        ]
-        print(json.dumps(sums, indent=1)) if options.json else _print_report(sums)
-        return 0
+        return show(report(lines_of(home.ledger), chosen, home), as_json=options.json)
     with _alone(home) as is_alone:
         if not is_alone:
             print(

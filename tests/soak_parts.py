@@ -36,6 +36,8 @@ CASES = {
     "compiled": 240, "tune": 800, "verify": 60,
 }  # fmt: skip
 """Of one unit of a parser; of each other 8,000."""
+COMPILES = {"compiled": 10_000, "verify": 1_000}
+"""What is to be tried of parsers that compile what they read, to C and to code: 0.2 and 1 s each."""
 FILES = 8
 """Test files that share a process."""
 MUTANTS_S = 120
@@ -106,6 +108,8 @@ class Unit:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     missing: str = ""
     """What this machine lacks for it."""
+    aim: str = ""
+    """Which of its part's `musts` its cases count for."""
 
     def words(self, run: Run) -> list[str]:
         """The command of a run."""
@@ -122,6 +126,10 @@ class Part:
     units: Callable[[], Iterable[Unit]]
     is_seeded: bool = True
     """Whether another seed runs other cases."""
+    musts: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Aim -> cases that it must have had, in all runs together."""
+    must_be_clean: float = 0.0
+    """The least share of them without a finding, where not each finding is a fault to mend."""
 
 
 # ------------------------------------------------------------------------------------ pytest
@@ -242,6 +250,7 @@ def programs_unit(
     *options: str,
     variables: Mapping[str, str] = MappingProxyType({}),
     missing: str = "",
+    aim: str = "",
 ) -> Unit:
     """Random programs against their definition."""
     spoken = "".join(f"{name}={value} " for name, value in variables.items())
@@ -267,7 +276,7 @@ def programs_unit(
         sys.executable, "-m", "inarch.testing.generate", "--check", level, "--seed", "{seed}",
         "--count", count, "--jobs", "{jobs}", "--out", "{folder}", "--json", *targets, *options,
     )  # fmt: skip
-    return Unit(name, command, read, variables, missing)
+    return Unit(name, command, read, variables, missing, aim)
 
 
 def _broken(done: Done) -> Result:
@@ -276,14 +285,16 @@ def _broken(done: Done) -> Result:
 
 def _generate() -> Iterator[Unit]:
     for level in LEVELS:
-        yield programs_unit(level, level)
-        yield programs_unit(f"{level} -O3", level, "--optimize", "3")
-        yield programs_unit(f"{level} large", level, "--large")
+        yield programs_unit(level, level, aim=level)
+        yield programs_unit(f"{level} -O3", level, "--optimize", "3", aim=level)
+        yield programs_unit(f"{level} large", level, "--large", aim=level)
     for name in BACKENDS:
         if BACKENDS.origin(name).source.startswith("inarch.backends."):
             status = BACKENDS[name].status()
             missing = "" if status == "ready" else f"backend '{name}' is not ready: {status}"
-            yield programs_unit(f"graph for {name}", "graph", "--backend", name, missing=missing)
+            yield programs_unit(
+                f"graph for {name}", "graph", "--backend", name, missing=missing, aim="graph"
+            )
 
 
 def _compilers() -> Iterator[Unit]:
@@ -303,7 +314,7 @@ def _parsers() -> Iterator[Unit]:
             sys.executable, "-m", "inarch.fuzz", "--parser", name, "--seed", "{seed}",
             "--count", str(CASES.get(name, 8_000)), "--json", "--save", "{folder}",
         )  # fmt: skip
-        yield Unit(name, command, read_parser)
+        yield Unit(name, command, read_parser, aim=name)
 
 
 def _onnx_graphs() -> Iterator[Unit]:
@@ -314,7 +325,8 @@ def _onnx_graphs() -> Iterator[Unit]:
         ("across", 300, ("--across",)),
     ):
         seeded = ("--run", "{seed}", "--count", str(count))
-        yield Unit(name, (*base, *seeded, *options), partial(read_onnx_graphs, options=options))
+        read = partial(read_onnx_graphs, options=options)
+        yield Unit(name, (*base, *seeded, *options), read, aim="graphs")
 
 
 def read_onnx_graphs(done: Done, options: Sequence[str] = ()) -> Result:
@@ -485,8 +497,8 @@ def _bridges() -> Iterator[Unit]:
 def _mutants() -> Iterator[Unit]:
     run = (sys.executable, "tests/mutants/run.py", "--seconds", str(MUTANTS_S))
     command = (*run, "--seed", "{seed}", "--json", "--all")
-    yield Unit("operators", command, read_mutants, AS_THE_GATE)
-    yield Unit("rows", (*command, "--rows"), read_mutants, AS_THE_GATE)
+    yield Unit("operators", command, read_mutants, AS_THE_GATE, aim="faults")
+    yield Unit("rows", (*command, "--rows"), read_mutants, AS_THE_GATE, aim="faults")
 
 
 def read_mutants(done: Done) -> Result:
@@ -515,13 +527,16 @@ def _told(fault: Mapping[str, Any]) -> str:
 
 
 PARTS = (
-    Part("programs", "random programs against their definition", _generate),
+    Part("programs", "random programs against their definition", _generate,
+         musts=dict.fromkeys(LEVELS, 10_000)),
     Part("gate", "what the gate runs, at length, with other seeds, for this machine's own CPU",
          lambda: _packs(_files("def test_"))),
     Part("wide", "what the gate runs, as code for x86-64-v4", _wide),
     Part("calls", "the runtime and computations, with calls by cffi", _calls),
-    Part("parsers", "mutated files and texts", _parsers),
-    Part("onnx-graphs", "random ONNX models: the evaluator's numbers, on three targets", _onnx_graphs),
+    Part("parsers", "mutated files and texts", _parsers,
+         musts={name: COMPILES.get(name, 1_000_000) for name in sorted(PARSERS)}),
+    Part("onnx-graphs", "random ONNX models: the evaluator's numbers, on three targets", _onnx_graphs,
+         musts={"graphs": 5_000}),
     Part("slow", "tests that are marked slow: models, numerics at length", lambda: _marked("slow")),
     Part("conformance", "ONNX's own suite by twentieths", _conformance, is_seeded=False),
     Part("fuzz", "tests that are marked fuzz", lambda: _marked("fuzz")),
@@ -532,7 +547,8 @@ PARTS = (
     Part("speed", "networks against the commit before, by turns", _speed, is_seeded=False),
     Part("instructions", "what compiling and running cost, counted", _instructions, is_seeded=False),
     Part("aarch64", "code for aarch64, under qemu or by zig", _aarch64, is_seeded=False),
-    Part("mutants", "small faults that the tests should see", _mutants),
+    Part("mutants", "small faults that the tests should see", _mutants, musts={"faults": 500},
+         must_be_clean=0.9),
     Part("wheel", "the wheels, installed in a clean environment", _wheel, is_seeded=False),
     Part("branches", "branches of libinarch, by gcov (`make branches`)", _branches, is_seeded=False),
     Part("bridges", "bridges to frameworks (`make bridges`)", _bridges, is_seeded=False),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ import pytest
 from branches import SOURCES, reasons, unexplained
 from compilers import installed
 from inarch.backends import BACKENDS
-from soak import Home, lines_of, main, next_seed, report
+from soak import main
 from soak_finds import finds, replay, write_new
+from soak_ledger import Home, add_line, lines_of, next_seed
 from soak_parts import (
     PARTS,
     Done,
@@ -103,7 +105,8 @@ def test_what_was_killed_is_run_again_and_nothing_else(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(
         f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
-        "from pathlib import Path\nfrom soak import Home, main\nfrom soak_parts import Part, Result, Unit\n"
+        "from pathlib import Path\nfrom soak import main\nfrom soak_ledger import Home\n"
+        "from soak_parts import Part, Result, Unit\n"
         "def unit(name, code): return Unit(name, (sys.executable, '-c', code), lambda done: Result(1))\n"
         f"units = [unit('1', ''), unit('2', {waits!r}), unit('3', '')]\n"
         "parts = [Part('a', '', lambda: units)]\n"
@@ -231,7 +234,56 @@ def test_the_report_sums_the_lines(tmp_path: Path, capsys: pytest.CaptureFixture
     rows = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in rows] == ["part", "a", "left"]
     assert next_seed("a", lines_of(home.ledger)) == 3
-    assert report([]) == []
+
+
+def test_a_part_that_is_old_or_has_never_run_is_red(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the commits since, by its date where history has lost that. Cases are counted by aim."""
+
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        done = subprocess.run(["git", *who, *words], cwd=tmp_path, capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    def commit(count: int) -> str:
+        day, tree = "2026-01-02T00:00:00Z", git("write-tree")
+        for _ in range(count):  # without the files of `git commit`, which take the time
+            parent = ["-p", "HEAD"] if git("for-each-ref") else []
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("GIT_COMMITTER_DATE", day)
+                patch.setenv("GIT_AUTHOR_DATE", day)
+                git("update-ref", "HEAD", git("commit-tree", "-m", "c", *parent, tree))
+        return git("rev-parse", "--short=12", "HEAD")
+
+    git("init", "-q")
+    home, first = Home(tmp_path), commit(1)
+    line = {"cpu": "c", "seeds": None, "cases": 8, "cpu_s": 1, "findings": [], "unit": "1"}
+    ran = {"old": ("2026-01-01 09:00", first + "+"), "lost": ("2026-01-01 09:00", "0123456789ab")}
+    for name, (date, head) in ran.items():
+        add_line(home.ledger, {**line, "part": name, "date": date, "commit": head})
+    aims = [replace(unit(name), aim="x") for name in "12"]
+    old = Part("old", "", lambda: aims, musts={"x": 32}, must_be_clean=0.9)
+    parts = [old, part("lost", unit("1")), part("never", unit("1"))]
+    commit(99)
+    assert main(["--report", "--part", "old", "--part", "lost"], parts, home) == 0
+    add_line(home.ledger, {**line, "part": "old", "date": "2026-01-01 08:00", "commit": "f" * 12})
+    commit(2)
+    capsys.readouterr()
+    assert main(["--report"], parts, home) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in said[1:4]] == ["RED"] * 3
+    assert said[4:] == [
+        "must: old x: 16 of 32 cases, 100 % of them without a finding, of 90 %",
+        "RED: old ran 101 commits ago, expected at most 100 commits ago: make soak PART=old",
+        "RED: lost ran 102 commits ago, expected at most 100 commits ago: make soak PART=lost",
+        "RED: never ran never, expected at most 100 commits ago: make soak PART=never",
+    ]
+    assert main(["--report", "--json"], parts, home) == 1
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["is_red"], row["age"]) for row in rows] == [(True, 101), (True, 102), (True, None)]
+    assert search(home, [parts[2]]) == 0  # it runs, and is red no more
+    assert main(["--report", "--part", "never"], parts, home) == 0
 
 
 def test_no_line_names_this_machine(tmp_path: Path) -> None:
