@@ -258,7 +258,7 @@ def test_a_part_that_is_old_or_has_never_run_is_red(
 
     git("init", "-q")
     home, first = Home(tmp_path), commit(1)
-    line = {"cpu": "c", "seeds": None, "cases": 8, "cpu_s": 1, "findings": [], "unit": "1"}
+    line: dict[str, object] = {"cpu": "c", "seeds": None, "cases": 8, "cpu_s": 1, "findings": [], "unit": "1"}
     ran = {"old": ("2026-01-01 09:00", first + "+"), "lost": ("2026-01-01 09:00", "0123456789ab")}
     for name, (date, head) in ran.items():
         add_line(home.ledger, {**line, "part": name, "date": date, "commit": head})
