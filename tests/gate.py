@@ -9,7 +9,9 @@ into shards by the names of their files, seeds are fixed. Jobs of a stage run be
 `--jobs` at once. What fails is printed when it fails, with its last lines; a failed test is run once more,
 alone, at the end: passes it then, it is FLAKY, which is told and lets the change land. Exit codes: 0 passed;
 10, 11, ... the first stage, in the order of `--help`, that failed or did not run; 2 wrong usage; 3 this
-computer lacks what the tests need; 130 it was stopped.
+computer lacks what the tests need; 20 all passed, and took more than twice the budget of CPU seconds
+(tests/seconds.py); 130 it was stopped. A job's limit is of CPU seconds of all its processes: a busy machine
+makes nothing red.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import seconds as cpu_seconds
 from effort import let_children_hear
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +46,11 @@ LIT_SHARDS = 2
 TOTAL_S = 3600
 """Of everything; what has not begun by then did not run."""
 SLACK = 4
-"""How much longer than on a quiet machine a job may take."""
+"""How many times its CPU seconds on a quiet machine a job may take."""
+PATIENCE = 5
+"""How much longer than its CPU seconds may be it may take by the clock: what hangs uses none."""
+LOOK_S = 2.0
+"""Between looks at the CPU seconds of what runs."""
 DEAR_S = 1.0
 """CPU seconds above which a case is named: it belongs to the search, or wants a smaller program."""
 MOST_AGAIN = 12
@@ -70,7 +77,7 @@ class Job:
     name: str
     command: list[str]
     quiet_s: float
-    """How long it takes on a quiet machine of two cores; its limit is `SLACK` times that."""
+    """CPU seconds that it takes on the quiet reference machine; its limit is `SLACK` times that."""
     read: Callable[[Job], Iterator[Case]] | None = None
     """The cases that are new in what it has written; None: it says none."""
     again: Callable[[str], list[str]] | None = None
@@ -79,6 +86,8 @@ class Job:
     """Whether it may say something else when it is run once more."""
     process: subprocess.Popen[bytes] | None = None
     began: float = 0.0
+    looked: float = 0.0
+    """When its CPU seconds were last counted."""
     place: int = 0
     """How much of the log, or of the report, is read."""
     cases: dict[str, Case] = field(default_factory=dict[str, Case])
@@ -187,6 +196,7 @@ class Gate:
         self.jobs = jobs
         self.slots = slots
         self.environment = environment
+        self.slower = cpu_seconds.slowness()
         self.start = time.monotonic()
         self.flaky: list[str] = []
 
@@ -264,7 +274,8 @@ class Gate:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # its children end with it
             )
-        job.began, job.place = time.monotonic(), 0
+        job.began = job.looked = time.monotonic()
+        job.place = 0
 
     def _look(self, job: Job) -> bool:
         """Reads what is new; whether the job has ended, or is ended here because of its limit."""
@@ -274,13 +285,12 @@ class Gate:
             job.cases[case.name] = case
             if case.outcome == "failed":
                 self._tell(case.name, case.text)
-        limit = SLACK * job.quiet_s
         if pid == 0:
-            if time.monotonic() - job.began < limit:
+            if not (why := self._too_long(job)):
                 return False
             _end(job)
             self._account(job)
-            self._finish(job, f"FAILED: it took more than {limit:.0f} s")
+            self._finish(job, f"FAILED: it took more than {why}")
             return True
         job.process.returncode = os.waitstatus_to_exitcode(status)
         job.seconds = time.monotonic() - job.began
@@ -295,6 +305,17 @@ class Gate:
             job.verdict = "FAILED" if failed else "passed"
             self.say(f"{job.name} {job.verdict} in {job.seconds:.0f} s{_counted([job])}")
         return True
+
+    def _too_long(self, job: Job) -> str:
+        """Which limit it is above; empty for none."""
+        assert job.process is not None
+        limit, now = SLACK * job.quiet_s * self.slower, time.monotonic()
+        if now - job.began > PATIENCE * limit:
+            return f"{PATIENCE * limit:.0f} s by the clock"
+        if now - job.looked < min(LOOK_S, limit):
+            return ""
+        job.looked = now
+        return f"{limit:.0f} CPU s" if cpu_seconds.of_tree(job.process.pid) > limit else ""
 
     def _finish(self, job: Job, verdict: str) -> None:
         """Of a job whose own end is a failure: it stands for a case, the test that was running."""
@@ -539,7 +560,11 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     print(f"{_cpu()}, load {before} before, {_load()} after, target {target}, {seeds}")
     failed = [case.name for case in cases if case.outcome == "failed"]
-    passed = not gate.failed
+    is_dear = False
+    if not given.stages:
+        line, is_dear = cpu_seconds.budget_said(cpu, gate.slower)
+        print(line)
+    passed = not gate.failed and not is_dear
     print(f"{'passed' if passed else 'FAILED'}: {seconds:.0f} s, {cpu:.0f} CPU s")
     if given.verdict:
         lines = [f"{'passed' if passed else 'failed'} {began} {seconds:.0f}"]
@@ -559,7 +584,9 @@ def main(words: Sequence[str] | None = None) -> int:
     print(f"{good} passed, {len(failed)} failed, {skipped} skipped")
     if stopped:
         return 130
-    return 0 if passed else 10 + min(STAGES.index(stage) for stage in gate.failed)
+    if gate.failed:
+        return 10 + min(STAGES.index(stage) for stage in gate.failed)
+    return 0 if passed else 20
 
 
 if __name__ == "__main__":

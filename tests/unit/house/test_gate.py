@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import gate
+import seconds
 from effort import let_children_hear, shard_of
 from gate import Gate, Job
 
@@ -44,9 +46,37 @@ def test_what_fails_is_named_with_its_last_lines(capsys: pytest.CaptureFixture[s
 
 
 def test_what_takes_too_long_is_ended_with_all_that_it_started() -> None:
-    made = run(shell("sleep 60 & sleep 60", 0.1))
-    assert made.jobs[0].verdict == "FAILED: it took more than 0 s"
+    made = run(shell("sleep 60 & sleep 60", 0.01))
+    assert made.jobs[0].verdict == "FAILED: it took more than 0 s by the clock"
     assert made.jobs[0].seconds < 30
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others do not say what runs in /proc")
+def test_limits_count_the_cpu_seconds_of_all_that_a_job_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also of a session of its own, and of what has ended; who waits for a processor takes none."""
+    monkeypatch.setattr(gate, "PATIENCE", 200)
+    busy = "while :; do :; done"
+    for text in (
+        busy,
+        f"setsid sh -c '{busy}'",
+        "while :; do head -c 9999999 /dev/zero >/dev/null; done",
+    ):
+        made = run(shell(text, 0.1))
+        assert re.fullmatch(r"FAILED: it took more than \d+ CPU s", made.jobs[0].verdict), text
+    assert run(shell("sleep 1", 0.1)).jobs[0].verdict == "passed"
+
+
+def test_a_gate_that_is_dear_is_told_of_and_one_of_twice_the_budget_is_red() -> None:
+    said = [seconds.budget_said(part * seconds.BUDGET, 1.5) for part in (1.4, 1.6, 3.1)]
+    assert [is_red for _, is_red in said] == [False, False, True]
+    assert [line.rpartition(")")[2] for line, _ in said] == [
+        ", budget 450",
+        ": ABOVE the budget of 450",
+        ": FAILED, more than 2 times the budget of 450",
+    ]
+    assert 1 <= seconds.slowness() <= 3
 
 
 def test_a_signal_that_the_shell_ignores_ends_what_the_gate_starts() -> None:

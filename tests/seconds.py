@@ -1,0 +1,68 @@
+"""CPU seconds: what a process and all that it started has taken so far, and how fast this computer is.
+
+The gate's limits and its budget count these. Time by the clock says how busy a machine is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+BUDGET = 450.0
+"""CPU seconds of the whole gate, of the reference machine: above it the gate says so."""
+RED = 2.0
+"""Times the budget, above which the gate does not pass. What is between is load, which makes CPU seconds
+more too (by a fifth where the figures are of: caches are shared), and growth, which is told."""
+LOOP_SECONDS = 0.032
+"""Of `_loop` on the reference machine, quiet: AMD EPYC (Zen 3), CPython 3.11."""
+_MOST = 3.0
+"""How much slower another computer is taken to be, at most."""
+
+
+def slowness() -> float:
+    """How many times as long as the reference machine this computer takes: at least 1."""
+    return min(_MOST, max(1.0, min(_loop() for _ in range(7)) / LOOP_SECONDS))
+
+
+def _loop() -> float:
+    """What a compiler in Python does: names, dictionaries, objects; and some of C."""
+    begun, found = time.process_time(), dict[str, list[int]]()
+    for number in range(120_000):
+        found.setdefault(f"v{number % 997}", []).append(number)
+    text = ",".join(map(str, sorted(sum(each) for each in found.values())))
+    for _ in range(100):
+        text = hashlib.sha256(text.encode() * 20).hexdigest()
+    return time.process_time() - begun
+
+
+def budget_said(used: float, slower: float) -> tuple[str, bool]:
+    """A line on what the whole gate used, and whether that is too much."""
+    own, is_red = used / slower, used > RED * BUDGET * slower
+    line = f"{own:.0f} CPU s of the reference machine (this one takes {slower:.2f} of its time)"
+    if is_red:
+        return f"{line}: FAILED, more than {RED:g} times the budget of {BUDGET:.0f}", True
+    more = f": ABOVE the budget of {BUDGET:.0f}" if own > BUDGET else f", budget {BUDGET:.0f}"
+    return line + more, False
+
+
+def of_tree(root: int) -> float:
+    """CPU seconds so far of the process, of its session and of what they started; 0 where nobody says.
+
+    Of each that runs, with its children that have ended and were waited for.
+    """
+    parents, sessions, took = dict[int, int](), dict[int, int](), dict[int, float]()
+    tick = os.sysconf("SC_CLK_TCK")
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            after = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:  # it has ended
+            continue
+        pid = int(folder.name)
+        parents[pid], sessions[pid] = int(after[1]), int(after[3])
+        took[pid] = sum(map(int, after[11:15])) / tick
+    own = {pid for pid, session in sessions.items() if root in (pid, session)}
+    while more := {pid for pid, parent in parents.items() if parent in own} - own:
+        own |= more
+    return sum(took[pid] for pid in own)
