@@ -88,7 +88,7 @@ CONSTANTS = """
 
 
 def cases(dtype: str, target: str) -> list[tuple[str, int]]:
-    """Nodes, each with an n. In the gate nodes take turns: each number of vectors has a third of them."""
+    """Nodes, each with an n. In the gate nodes take turns: each number of vectors has a sixth of them."""
     nbytes = parse(target).vector_bytes or 16
     # Narrow integers are compared as i32.
     widths = {nbytes // DTYPES[dtype].nbytes, nbytes // max(4, DTYPES[dtype].nbytes)}
@@ -100,7 +100,7 @@ def cases(dtype: str, target: str) -> list[tuple[str, int]]:
         for number, node in enumerate(nodes)
         for vectors in VECTORS
         for at, more in enumerate(BESIDE)
-        if SOAK or ((number + vectors + turn) % 3 == 0 and (number // 3 + vectors) % 3 == at)
+        if SOAK or ((number + vectors + turn) % 6 == 0 and (number // 6 + vectors) % 3 == at)
     ]
 
 

@@ -82,7 +82,7 @@ def forks(folder: Path, count: int, what: str) -> tuple[str, str]:
 
 def test_forks_while_threads_load(tmp_path: Path) -> None:
     """From the first import on: the first forks are in the middle of the first loads."""
-    for count in (3, 3, 3, 3, 40):
+    for count in (3, 3, effort(20, 40)):
         assert forks(tmp_path, count, "load") == ("0 hung 0 wrong\n", "")
 
 
@@ -93,7 +93,7 @@ def test_many_forks_while_threads_load(tmp_path: Path) -> None:
 
 def test_forks_while_threads_compile(tmp_path: Path) -> None:
     """The child compiles, too; what its parent's threads hold is free."""
-    assert forks(tmp_path, effort(6, 30), "compiled") == ("0 hung 0 wrong\n", "")
+    assert forks(tmp_path, effort(3, 30), "compiled") == ("0 hung 0 wrong\n", "")
 
 
 def test_forks_while_threads_make_locks(tmp_path: Path) -> None:
