@@ -37,6 +37,8 @@ LEAST_BY_KERNELS = 0.99
 """Of the multiply-adds."""
 MOST_SCRATCH = 2
 """Times the bytes that are needed at once."""
+EACH_PASS = ("resnet50", "nsnet2", "decoder", "squeezed")
+"""Networks that each optional pass changes one of, which changes any: the gate leaves passes out of these."""
 WORSE = 1.02
 """Without a pass the whole may take less by so much: costs are estimates."""
 FUNCTIONS = ("math.exp", "math.log", "math.tanh", "math.erf", "math.expm1", "math.log1p")
@@ -136,7 +138,7 @@ def fixture_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     return path
 
 
-@pytest.mark.sampled(99, reason="all of them: a fault is often that of one network on one target")
+@pytest.mark.sampled(effort(16, 99), reason="each network, and half of them on two targets")
 @pytest.mark.parametrize("target", TARGETS)
 def test_kernels_do_the_products_and_scratch_is_little(path: Path, target: str) -> None:
     lowered = _Lowered(target, path, default_pipeline())
@@ -151,7 +153,8 @@ def test_kernels_do_the_products_and_scratch_is_little(path: Path, target: str) 
         assert int(used) <= MOST_SCRATCH * int(needed), f"{lowered.title}: {lowered.remarks}"
 
 
-@pytest.mark.sampled(effort(11, 99), reason="each network once, on one of the targets")
+@pytest.mark.sampled(effort(len(EACH_PASS), 99), reason="each network once, on one of the targets")
+@pytest.mark.parametrize("path", list(NETWORKS) if SOAK else EACH_PASS, indirect=True)
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_pass_makes_the_whole_dearer(path: Path, target: str) -> None:
     """By the costs that chose the kernels: each optional pass that does something is left out in turn."""
