@@ -19,6 +19,7 @@ import onnx
 import pytest
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.core.cache import Cache
 from inarch.core.errors import EnvironmentFault, InarchError
@@ -211,6 +212,7 @@ def _set(path: Path, place: int, data: bytes) -> None:
         file.write(data)
 
 
+@pytest.mark.sampled(effort(3, 8), reason="each costs two compilations of two sizes")
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_pool_that_is_not_as_it_was(
     seen: Path, compiled: list[Path], monkeypatch: pytest.MonkeyPatch, damage: str
@@ -367,7 +369,7 @@ import numpy as np
 import inarch
 module = inarch.compile("m.onnx")
 gc.disable()
-for batch in range(1, 4):
+for batch in (1, 2):
     library = module.at(np.ones((batch, 6, WIDTH), np.float32))["main"].c_entry.owner
     library.itself = library
 del module, library
