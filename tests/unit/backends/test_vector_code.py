@@ -227,7 +227,10 @@ def test_loops_of_kernels_have_no_arithmetic_on_single_numbers(
     assert not scalar
 
 
-@pytest.mark.parametrize("target", FULL)
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param(one, marks=[pytest.mark.slow] * (one == "x86-64-v4")) for one in FULL],
+)
 @pytest.mark.parametrize("compiler", c_compilers())
 def test_accumulators_stay_in_registers(compiler: str, target: str, tmp_path: Path) -> None:
     """All registers are in use: what an epilogue reads, kept across the sum, moves one to the stack.

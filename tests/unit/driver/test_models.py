@@ -93,7 +93,7 @@ def check(module: Module, model: onnx.ModelProto | Path, high: int = 2) -> None:
         assert gap <= TOLERANCE * np.abs(expected[name]).max(), name
 
 
-@pytest.mark.sampled(1, reason="attention beside the convolutions below; the search has all")
+@pytest.mark.sampled(2, reason="attention, and convolutions; the search has all")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", SMALL)
 def test_small(name: str, target: str, script: Script) -> None:
@@ -115,13 +115,8 @@ def test_with_each_compiler(compiler: str, script: Script, monkeypatch: pytest.M
         check(inarch.compile(model), model)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name == "mobilenetv2" else [pytest.mark.slow])
-        for name in LARGE
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
 def test_large(name: str, script: Script, tmp_path: Path) -> None:
     generator, options = LARGE[name]
     path = tmp_path / "model.onnx"

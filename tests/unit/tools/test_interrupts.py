@@ -99,7 +99,10 @@ def test_interrupted_while_c_is_compiled(tmp_path: Path) -> None:
     assert not any(b"\x7fELF" in path.read_bytes() for path in kept)  # decisions may be, whole
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
+)
 def test_a_job_of_tuning_ends_with_its_tuner(number: int, tmp_path: Path) -> None:
     """And so do the compilers of the job; nothing of it stays."""
     for name in ("work", "temporary"):

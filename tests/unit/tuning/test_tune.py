@@ -254,6 +254,7 @@ def test_what_a_job_is_made_of(folder: Path) -> None:
     assert settings == {"schedule": "schedule/s.schedule", "machine": "zen4", "dims": {"batch": 1}}
 
 
+@pytest.mark.slow
 def test_members_that_are_broken_on_a_worker_are_left_out(tmp_path: Path) -> None:
     """The kernel of two rows is wrong where the tuner's folder is not the working one."""
     wrong = f'if (MR == 2 && access("{tmp_path}/here", 0)) A_0 = 0;\n    for (int m'
