@@ -196,7 +196,8 @@ class Gate:
         self.jobs = jobs
         self.slots = slots
         self.environment = environment
-        self.slower = cpu_seconds.slowness()
+        self.slower = 1.0
+        """How many times as long as the reference machine this computer takes."""
         self.start = time.monotonic()
         self.flaky: list[str] = []
 
@@ -533,6 +534,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.verdict:
         given.verdict.unlink(missing_ok=True)
     gate = Gate(_stages(given.stages or STAGES), given.jobs or _slots(), environment)
+    gate.slower = cpu_seconds.slowness()
     target = environment.get("INARCH_NATIVE", "native")
     gate.say(
         f"{began[:12]}, {_cpu()}, {gate.slots} jobs at once, target {target}; logs in build/gate"
