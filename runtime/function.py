@@ -41,6 +41,22 @@ Invoke: TypeAlias = Callable[[Sequence[Array]], None]
 """Runs a function on arrays that fit its signature: inputs, then outputs to write."""
 
 
+def no_input(
+    function: str, name: str, names: Sequence[str], defaults: Sequence[str]
+) -> ArgumentError:
+    """The error for an argument by a name that no input has."""
+    if name in defaults:
+        return ArgumentError(
+            f"{function}: expected no array for '{name}', whose own value is compiled in; "
+            f"inarch.compile(model, values={{'{name}': array}}) takes another one"
+        )
+    near = get_close_matches(name, names, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else "."
+    return ArgumentError(
+        f"{function}: no input '{name}'{hint} Inputs: {', '.join(names) or 'none'}"
+    )
+
+
 class Function(Called):
     """One function of a module. Immutable, and safe to call from several threads at once.
 
@@ -72,6 +88,8 @@ class Function(Called):
         self._invoke = invoke
         self.origin: Origin | None = None
         """Of its module."""
+        self.defaults: Sequence[str] = ()
+        """Inputs of the model whose own values are compiled in."""
         self._inputs = [(port, f"{name}: argument '{port.name}'") for port in signature.inputs]
         self._outputs = [(port, f"{name}: output '{port.name}'") for port in signature.outputs]
         self._computed = [port.computed for port in signature.outputs]
@@ -238,7 +256,7 @@ class Function(Called):
         if self.fits is not None:
             return self.fits.with_threads(most)
         made = Function(self.name, self.signature, self._invoke, threads=most, c_entry=self.c_entry)
-        made.origin = self.origin
+        made.origin, made.defaults = self.origin, self.defaults
         return made
 
     def at(self, /, *args: object, **by_name: object) -> Function:
@@ -269,7 +287,7 @@ class Function(Called):
         made = Function(
             self.name, self.signature, self._invoke, threads=self._threads, c_entry=self.c_entry
         )
-        made.origin = self.origin
+        made.origin, made.defaults = self.origin, self.defaults
         return made
 
     @property
@@ -334,11 +352,7 @@ class Function(Called):
         names = [port.name for port in self.signature.inputs]
         for name in by_name:
             if name not in names:
-                near = get_close_matches(name, names, n=1)
-                hint = f"; did you mean '{near[0]}'?" if near else "."
-                raise ArgumentError(
-                    f"{self.name}: no input '{name}'{hint} Inputs: {', '.join(names) or 'none'}"
-                )
+                raise no_input(self.name, name, names, self.defaults)
             if names.index(name) < len(args):
                 raise ArgumentError(
                     f"{self.name}: input '{name}' is given twice, by position and by name"

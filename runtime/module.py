@@ -81,6 +81,7 @@ class Module(Called):
             # A loader of others may have made anything.
             if isinstance(function, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
                 function.origin = origin
+                function.defaults = [each.name for each in self._defaults]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return recipe(self._origin, self._threads)

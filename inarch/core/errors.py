@@ -29,19 +29,23 @@ class InarchError(Exception):
         """What else is wrong with the same program, where all of it was looked at."""
 
     def __str__(self) -> str:
-        text = self.message if self.where is None else f"{self.where}: {self.message}"
-        return printable(_cut(text, _LONGEST))
+        place = "" if self.where is None else f"{_cut(self.where, _LONGEST_PLACE)}: "
+        return printable(_cut(f"{place}{self.message}", _LONGEST))
 
     def line(self) -> str:
         """The error as the command line prints it: `where: error: message`, on one line."""
         text = _one_line(self.message, 2000)
         if self.where is None:
             return f"error: {text}"
-        return f"{_one_line(self.where, 500)}: error: {text}"
+        return f"{_one_line(self.where, _LONGEST_PLACE)}: error: {text}"
 
 
 _LONGEST = 20_000
 """Characters of a message: a stranger's list may have a million numbers."""
+
+
+_LONGEST_PLACE = 500
+"""Of a place: what was given for a path may be a text."""
 
 
 def _one_line(text: str, most: int) -> str:

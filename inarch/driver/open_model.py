@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,7 @@ from inarch.frontends import interface_of
 from inarch.frontends.open import Interface, OpenPort, OpenSizesError
 from inarch.runtime.calls.bound import BoundCall, in_order
 from inarch.runtime.calls.fits import said
-from inarch.runtime.function import Function
+from inarch.runtime.function import Function, no_input
 from inarch.runtime.module import Module, check_run, load
 from inarch.runtime.tensor import as_array, check
 
@@ -271,9 +270,7 @@ class OpenModule(Module):
         names = [port.name for port in self.inputs]
         for name in by_name:
             if name not in names:
-                near = get_close_matches(name, names, n=1)
-                hint = f"; did you mean '{near[0]}'?" if near else "."
-                raise ArgumentError(f"main: no input '{name}'{hint} Inputs: {', '.join(names)}")
+                raise no_input("main", name, names, [port.name for port in self.defaults])
         given = dict(zip(names, args, strict=False))
         if twice := [name for name in by_name if name in given]:
             raise ArgumentError(f"main: input '{twice[0]}' is given twice, by position and by name")

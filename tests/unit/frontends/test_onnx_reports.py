@@ -328,7 +328,15 @@ def test_a_default_that_the_caller_overrides(tmp_path: Path) -> None:
     np.testing.assert_array_equal(given(x), [7, 5])
     assert [port.name for port in given.defaults] == ["k"]
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
-    assert [str(port) for port in inarch.compile(model).defaults] == ["w: f32[2]", "k: i64[1]"]
+    open_one = inarch.compile(model)
+    assert [str(port) for port in open_one.defaults] == ["w: f32[2]", "k: i64[1]"]
+    for each in (module, inarch.load(tmp_path / "m.inarch", threads=1), open_one):
+        with pytest.raises(InarchError) as told:
+            each(x=x, w=f32([5, 7]))
+        assert str(told.value) == (
+            "main: expected no array for 'w', whose own value is compiled in; inarch.compile(model, "
+            "values={'w': array}) takes another one"
+        )
     model.ir_version = 3  # in which weights had to be inputs
     assert inarch.compile(model).defaults == ()
     with pytest.raises(
