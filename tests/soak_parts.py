@@ -327,14 +327,19 @@ def _onnx_graphs() -> Iterator[Unit]:
         seeded = ("--run", "{seed}", "--count", str(count))
         read = partial(read_onnx_graphs, options=options)
         yield Unit(name, (*base, *seeded, *options), read, aim="graphs")
+    calls = "inarch.testing.onnxruntime_calls"
+    command = (sys.executable, "-m", calls, "--json", "--run", "{seed}", "--count", "20")
+    yield Unit("calls of onnxruntime", command, partial(read_onnx_graphs, module=calls))
 
 
-def read_onnx_graphs(done: Done, options: Sequence[str] = ()) -> Result:
+def read_onnx_graphs(
+    done: Done, options: Sequence[str] = (), module: str = "inarch.testing.onnx_graphs"
+) -> Result:
     """Its JSON has a line for each model that differs."""
     said = loads(done.out)
     if said is None:
         return _broken(done)
-    again = "python -m inarch.testing.onnx_graphs --count 1"
+    again = f"python -m {module} --count 1"
     return Result(
         int(said["graphs"]),
         [

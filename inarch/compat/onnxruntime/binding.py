@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from inarch.compat.onnxruntime.described import Described
-from inarch.compat.onnxruntime.feeds import checked
+from inarch.compat.onnxruntime.errors import refuse
+from inarch.compat.onnxruntime.feeds import array_of, check
 from inarch.compat.onnxruntime.values import OrtValue, check_device, view_of
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
@@ -36,7 +37,11 @@ class IOBinding:
         """The bound call of what is bound now; False: there is none."""
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
-        """Reads an input from an array, at each run as it is then."""
+        """Reads an input from an array, at each run as it is then. Raises RuntimeError for what is none."""
+        if not isinstance(cast("object", arr_on_cpu), np.ndarray):
+            raise RuntimeError(
+                f"Unable to create OrtValue from the given python object of '{name}'"
+            )
         self._bind(name, arr_on_cpu)
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
@@ -158,8 +163,9 @@ class IOBinding:
         arrays: list[Array] = []
         for name, arg in self._args.items():
             array = self._inputs[name]
-            if not array.flags.c_contiguous or checked(array, arg) is not array:
+            if array_of(array, name, arg) is not array:
                 return None
+            check(array, arg)
             arrays.append(array)
         try:
             function = self._program.function_of(arrays)
@@ -170,3 +176,6 @@ class IOBinding:
             return None
         self._found = [place for place in wanted.values() if place is not None]
         return call
+
+
+refuse(IOBinding, get_outputs_as_ortvaluevector="use get_outputs")

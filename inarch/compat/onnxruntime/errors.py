@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 
 from inarch.core.errors import ArgumentError, EnvironmentFault, InarchError, UnsupportedError
 
@@ -81,6 +82,16 @@ def unsupported(what: str, instead: str = "") -> Exception:
     """The refusal of a part of the interface, by name."""
     hint = f"; {instead}" if instead else ""
     return error(NotImplemented, f"{what}: Inarch's onnxruntime does not have it{hint}")
+
+
+def refuse(kind: type, *names: str, **instead: str) -> None:
+    """Gives a class methods that raise `unsupported`: `instead` has what to do, by name."""
+    for name, hint in {**dict.fromkeys(names, ""), **instead}.items():
+        setattr(kind, name, staticmethod(partial(_refused, f"{kind.__name__}.{name}", hint)))
+
+
+def _refused(what: str, instead: str, *args: object, **kwargs: object) -> None:  # noqa: ARG001
+    raise unsupported(what, instead)
 
 
 @contextmanager

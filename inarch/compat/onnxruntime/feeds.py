@@ -6,31 +6,51 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from inarch.compat.onnxruntime.described import NAMES, TYPES, NodeArg
-from inarch.compat.onnxruntime.errors import Fail, InvalidArgument, error
-from inarch.compat.onnxruntime.values import OrtValue
+from inarch.compat.onnxruntime.errors import InvalidArgument, error
+from inarch.compat.onnxruntime.options import RunOptions
+from inarch.compat.onnxruntime.values import OrtValue, check_kind
 from inarch.core.lazy import Array, np
 
 
-def check_names(
-    feed: Iterable[str], inputs: Sequence[NodeArg], defaults: Sequence[NodeArg]
-) -> None:
-    """Raises ValueError for inputs that are missing, InvalidArgument for others than there are."""
-    given = list(feed)
+def check_missing(feed: Mapping[str, object], inputs: Sequence[NodeArg]) -> None:
+    """Raises ValueError for inputs that are missing."""
+    given = list(feed.keys())
     missing = [arg.name for arg in inputs if arg.name not in given]
     if missing:
         raise ValueError(f"Required inputs ({missing}) are missing from input feed ({given}).")
-    known = {arg.name for arg in (*inputs, *defaults)}
-    for name in given:
-        if name not in known:
-            raise error(InvalidArgument, f"Invalid input name: {name}")
 
 
-def checked(value: object, arg: NodeArg) -> Array:
-    """The array of an input: row-major, in the byte order of this machine.
+def checked_types(outputs: object, feed: Mapping[Any, object], options: object) -> tuple[str, ...]:
+    """The outputs' names; () for all. Raises TypeError for what are no names, and for what are no options."""
+    if outputs and (
+        isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Iterable)
+    ):
+        raise TypeError(f"run(): expected a sequence of names of outputs, found {outputs!r}")
+    names = tuple(cast("Iterable[str]", outputs or ()))
+    for name in (*names, *feed):
+        if not isinstance(name, str):
+            raise TypeError(f"run(): expected names of inputs and outputs, found {name!r}")
+    if options is not None and not isinstance(options, RunOptions):
+        raise TypeError(f"run_options: expected RunOptions, found {type(options).__name__}")
+    return names
 
-    Lists become arrays of the input's type. Raises InvalidArgument for another dtype or shape.
+
+def checked_feed(feed: Mapping[str, object], args: Mapping[str, NodeArg]) -> dict[str, Array]:
+    """The arrays of a feed, without those that are None.
+
+    Raises RuntimeError for what is no array, then InvalidArgument for what does not fit.
     """
-    array = _array(value, arg)
+    given = {name: value for name, value in feed.items() if value is not None}
+    found = {name: array_of(value, name, args.get(name)) for name, value in given.items()}
+    for name, array in found.items():
+        if name not in args:
+            raise error(InvalidArgument, f"Invalid input name: {name}")
+        check(array, args[name])
+    return found
+
+
+def check(array: Array, arg: NodeArg) -> None:
+    """Raises InvalidArgument for another dtype or shape than the input's."""
     found = NAMES.get(array.dtype.name, f"tensor({array.dtype.name})")
     if array.dtype.kind in "US":
         found = "tensor(string)"
@@ -57,29 +77,32 @@ def checked(value: object, arg: NodeArg) -> Array:
             f"Got invalid dimensions for input: {arg.name} for the following indices\n{listed}\n"
             " Please fix either the inputs/outputs or the model.",
         )
-    return array
 
 
-def _array(value: object, arg: NodeArg) -> Array:
+def array_of(value: object, name: str, arg: NodeArg | None) -> Array:
+    """The array of an input: row-major, aligned, in the byte order of this machine.
+
+    Lists become arrays of the input's type. Raises RuntimeError for what is no array.
+    """
     if isinstance(value, OrtValue):
-        return value.numpy()
-    if value is None:
-        raise error(Fail, f"Missing Input: {arg.name}")
+        value = value.numpy()
     if isinstance(value, list):
         try:
-            return np.array(cast("list[Any]", value), TYPES.get(arg.type))
+            return np.array(cast("list[Any]", value), TYPES.get(arg.type) if arg else None)
         except (ValueError, TypeError) as found:
             raise RuntimeError(
-                f"Could not create tensor from given input list: {arg.name}: {found}"
+                f"Could not create tensor from given input list: {name}: {found}"
             ) from found
     if isinstance(value, str | bytes | tuple | Mapping):
         raise RuntimeError(
-            f"Input must be a list of dictionaries or a single numpy array for input '{arg.name}'."
+            f"Input must be a list of dictionaries or a single numpy array for input '{name}'."
         )
     if not isinstance(value, np.ndarray):
         raise RuntimeError(f"Unable to handle object of type {type(value)}")
     array = cast("Array", value)
-    if array.flags.c_contiguous and array.dtype.isnative:
+    check_kind(array)
+    if array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative:
         return array
-    # Not np.ascontiguousarray, which gives an array without dimensions one.
-    return np.asarray(array, array.dtype.newbyteorder("="), order="C")
+    found = np.empty(array.shape, array.dtype.newbyteorder("="))
+    found[...] = array
+    return found

@@ -9,10 +9,17 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, ClassVar
 
-from inarch.compat.onnxruntime.errors import unsupported
+from inarch.compat.onnxruntime.errors import refuse, unsupported
 
 
-class GraphOptimizationLevel(IntEnum):
+class _Enumeration(IntEnum):
+    """Whose text is its name, as there."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
+class GraphOptimizationLevel(_Enumeration):
     """How much that library changes a graph. Inarch compiles each model the same way."""
 
     ORT_DISABLE_ALL = 0
@@ -22,19 +29,28 @@ class GraphOptimizationLevel(IntEnum):
     ORT_ENABLE_ALL = 99
 
 
-class ExecutionMode(IntEnum):
+class ExecutionMode(_Enumeration):
     """Whether nodes run beside each other. Inarch's do not: threads share loops."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
-class ExecutionOrder(IntEnum):
+class ExecutionOrder(_Enumeration):
     """The order of nodes."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
     MEMORY_EFFICIENT = 2
+
+
+def _converted(value: Any, kind: type) -> object:
+    """What that library takes for a bool or a whole number of 32 bits; else what was given."""
+    if kind is bool and (value is None or hasattr(value, "__bool__")):
+        return bool(value)
+    if kind is int and hasattr(value, "__index__") and abs(int(value)) < 1 << 31:
+        return int(value)
+    return value.decode() if kind is str and isinstance(value, bytes) else value
 
 
 class _Entries:
@@ -56,6 +72,7 @@ class _Entries:
                 f"'{kind}' object has no attribute '{name}'; known: {', '.join(self._KINDS)}"
             )
         usual: object = self._KINDS[name]
+        value = _converted(value, type(usual))
         if not isinstance(value, type(usual)):
             raise TypeError(
                 f"{kind}.{name}: expected {type(usual).__name__}, found {type(value).__name__} {value!r}"
@@ -70,6 +87,9 @@ class _Entries:
     def _add(self, key: str, value: str) -> None:
         if not isinstance(key, str) or not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"expected an entry of text, found {key!r}: {value!r}")
+        for what, text, most in (("key", key, 1024), ("value", value, 4096)):
+            if not (text or what == "value") or len(text) > most:
+                raise RuntimeError(f"Config {what} is empty or longer than maximum length {most}")
         self._entries[key] = value
 
     def _get(self, key: str) -> str:
@@ -123,11 +143,23 @@ class SessionOptions(_Entries):
 
     def add_free_dimension_override_by_name(self, name: str, size: int, /) -> None:
         """Gives a symbolic dimension of the model a size: it is compiled for it at once."""
+        if not isinstance(name, str) or type(size) is not int:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"expected a name and a size, found {name!r} and {size!r}")
         self.free_dimensions[name] = size
 
     def has_providers(self) -> bool:
         """Whether providers were added to the options, which cannot be."""
         return False
+
+
+refuse(
+    SessionOptions,
+    "register_custom_ops_library", "add_external_initializers", "add_initializer",
+    "add_external_initializers_from_files_in_memory", "add_free_dimension_override_by_denotation",
+    "add_provider", "add_provider_for_devices",
+    "set_provider_selection_policy", "set_provider_selection_policy_delegate", "set_load_cancellation_flag",
+    "set_ep_context_data_read_func", "clear_ep_context_data_read_func",
+)  # fmt: skip
 
 
 class RunOptions(_Entries):
@@ -148,3 +180,6 @@ class RunOptions(_Entries):
     def get_run_config_entry(self, key: str, /) -> str:
         """The entry. Raises RuntimeError where there is none."""
         return self._get(key)
+
+
+refuse(RunOptions, "add_active_adapter")

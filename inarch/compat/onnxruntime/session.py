@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from types import NoneType
 from typing import Any, cast
 
 from inarch.compat.onnxruntime.binding import IOBinding
@@ -22,10 +23,11 @@ from inarch.compat.onnxruntime.errors import (
     InvalidArgument,
     NoSuchFile,
     error,
+    refuse,
     translated,
     unsupported,
 )
-from inarch.compat.onnxruntime.feeds import check_names, checked
+from inarch.compat.onnxruntime.feeds import check_missing, checked_feed, checked_types
 from inarch.compat.onnxruntime.options import RunOptions, SessionOptions
 from inarch.compat.onnxruntime.program import Model, Program
 from inarch.compat.onnxruntime.subset import with_outputs
@@ -42,24 +44,10 @@ MOST_OVERRIDES = 8
 MOST_SUBSETS = 4
 """Sets of outputs that have a program of their own; others are taken from all outputs."""
 
-_Providers = Sequence["str | tuple[str, Mapping[str, object]]"]
+_PLAIN = (NoneType, list, tuple)
+"""Of names of outputs."""
 
-_REFUSED = {
-    "run_async": "run it in a thread of yours: run() lets others run meanwhile",
-    "run_with_ortvaluevector": "use run_with_ort_values",
-    "end_profiling": "inarch bench MODEL measures it",
-    "get_profiling_start_time_ns": "inarch bench MODEL measures it",
-    "set_ep_dynamic_options": "",
-    "get_tuning_results": "inarch tune MODEL",
-    "set_tuning_results": "inarch tune MODEL",
-    "get_input_memory_infos": "all memory is the host's",
-    "get_output_memory_infos": "all memory is the host's",
-    "get_input_epdevices": "",
-    "get_provider_graph_assignment_info": "inarch explain MODEL",
-    "create_ortvalue_from_shape_and_type": "use OrtValue.ortvalue_from_shape_and_type",
-    "release_captured_graph": "",
-}
-"""Methods of that library's sessions that this one does not have."""
+_Providers = Sequence["str | tuple[str, Mapping[str, object]]"]
 
 
 class _Way:
@@ -92,7 +80,10 @@ class InferenceSession:
         A model that leaves sizes open is compiled for those that it is run with.
         Raises the exceptions of onnxruntime (`inarch.compat.onnxruntime.errors`).
         """
-        check_providers(providers, provider_options)
+        _check_source(path_or_bytes)
+        check_providers(
+            providers, provider_options, falls_back=bool(kwargs.get("enable_fallback", 1))
+        )
         options = sess_options if sess_options is not None else SessionOptions()
         if not isinstance(options, SessionOptions):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
@@ -103,7 +94,10 @@ class InferenceSession:
         digest = digest_of_model(source)
         self._where = source if isinstance(source, Path) else None
         with translated(self._where):
-            found = describe(source, digest).with_dims(options.free_dimensions)
+            found = describe(source, digest)
+        known = {dim for arg in found.inputs for dim in arg.shape}
+        dims = {name: size for name, size in options.free_dimensions.items() if name in known}
+        found = found.with_dims(dims)
         self._described: Described = found
         if isinstance(source, Path) and not self._described.external:
             # The file may go, or become another one, as long as the session lives.
@@ -113,12 +107,13 @@ class InferenceSession:
             digest,
             self._described,
             max(options.intra_op_num_threads, 0),
-            dict(options.free_dimensions),
+            dims,
         )
         with translated(self._where):
             self._program = Program(self._model, {})
         self._names = tuple(arg.name for arg in self._described.inputs)
         self._outputs = [arg.name for arg in self._described.outputs]
+        self._args = {arg.name: arg for arg in (*found.inputs, *found.defaults)}
         self._kinds = (np.ndarray,) * len(self._names)
         self._ways: dict[tuple[str, ...], _Way] = {(): _Way(self._program, None)}
         self._subsets: dict[frozenset[str], Program] = {}
@@ -135,13 +130,14 @@ class InferenceSession:
         Raises ValueError for inputs that are missing, InvalidArgument for what does not fit, Fail for a run
         that fails, NotImplemented for what Inarch does not do.
         """
-        if run_options is None and len(input_feed) == len(self._names):
+        is_plain = run_options is None and type(output_names) in _PLAIN
+        if is_plain and len(input_feed) == len(self._names):
             way = self._ways.get(tuple(output_names) if output_names else ())
             try:
                 arrays = [input_feed[name] for name in self._names]
                 if way is not None and tuple(map(type, arrays)) == self._kinds:
                     return way(arrays)
-            except (KeyError, InarchError):
+            except (KeyError, TypeError, InarchError):
                 pass  # what is wrong is found below, where all is looked at
         return self._run(output_names, input_feed, run_options)
 
@@ -151,13 +147,20 @@ class InferenceSession:
         feed: Mapping[str, Any],
         run_options: RunOptions | None,
     ) -> list[Any]:
-        check_names(feed.keys(), self._described.inputs, self._described.defaults)
-        if run_options is not None:
-            _check_run_options(run_options)
-        arrays = [checked(feed[arg.name], arg) for arg in self._described.inputs]
-        names = self._checked_outputs(output_names)
+        check_missing(feed, self._described.inputs)
+        names = checked_types(output_names, feed, run_options)
+        given = checked_feed(feed, self._args)
+        self._check_outputs(names)
+        for name in feed:
+            if name not in given:
+                raise error(Fail, f"Missing Input: {name}")
+        if run_options is not None and run_options.terminate:
+            raise error(Fail, "Exiting due to terminate flag being set to true.")
+        arrays = [given[name] for name in self._names]
         with translated(self._where):
-            overrides = self._overrides_in(feed)
+            overrides = {
+                arg.name: given[arg.name] for arg in self._described.defaults if arg.name in given
+            }
             if overrides:
                 return _Way(self._overridden(overrides), self._places(names))(arrays)
             way = self._ways.get(names)
@@ -165,16 +168,10 @@ class InferenceSession:
                 way = self._ways[names] = self._way(names)
             return way(arrays)
 
-    def _checked_outputs(self, names: Sequence[str] | None) -> tuple[str, ...]:
-        """The outputs that are asked for; () where all are, in order."""
-        if isinstance(names, str):
-            raise TypeError(
-                f"run(): expected a sequence of names of outputs, found the str {names!r}"
-            )
-        for name in names or ():
+    def _check_outputs(self, names: Sequence[str]) -> None:
+        for name in names:
             if name not in self._outputs:
                 raise error(InvalidArgument, f"Invalid output name:{name}")
-        return tuple(names or ())
 
     def _way(self, names: tuple[str, ...]) -> _Way:
         """By a program of these outputs alone, where that saves work."""
@@ -191,14 +188,6 @@ class InferenceSession:
 
     def _places(self, names: Sequence[str]) -> tuple[int, ...] | None:
         return tuple(map(self._outputs.index, names)) or None
-
-    def _overrides_in(self, feed: Mapping[str, Any]) -> dict[str, Array]:
-        """The values of overridable initializers that are given."""
-        return {
-            arg.name: checked(feed[arg.name], arg)
-            for arg in self._described.defaults
-            if arg.name in feed
-        }
 
     def _overridden(self, values: Mapping[str, Array]) -> Program:
         """The program with these values."""
@@ -233,8 +222,9 @@ class InferenceSession:
         """Runs what is bound. Raises RuntimeError for what is not, and for what does not fit."""
         if iobinding.session is not self:
             raise ValueError("IOBinding must be used with the session that created it.")
-        if run_options is not None:
-            _check_run_options(run_options)
+        checked_types(None, {}, run_options)
+        if run_options is not None and run_options.terminate:
+            raise error(Fail, "Exiting due to terminate flag being set to true.")
         iobinding.run()
 
     def get_inputs(self) -> list[NodeArg]:
@@ -271,7 +261,7 @@ class InferenceSession:
         provider_options: Sequence[Mapping[str, object]] | None = None,
     ) -> None:
         """Warns of providers that there are not; the one there is stays."""
-        check_providers(providers, provider_options)
+        check_providers(providers, provider_options, falls_back=False)
 
     def enable_fallback(self) -> None:
         """Nothing: there is one provider."""
@@ -279,41 +269,84 @@ class InferenceSession:
     def disable_fallback(self) -> None:
         """Nothing: there is one provider."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _REFUSED:
-            raise AttributeError(f"'InferenceSession' object has no attribute '{name}'")
 
-        def refuse(*args: object, **kwargs: object) -> None:  # noqa: ARG001
-            raise unsupported(f"InferenceSession.{name}", _REFUSED[name])
-
-        return refuse
+refuse(
+    InferenceSession,
+    "set_ep_dynamic_options",
+    "get_input_epdevices",
+    "release_captured_graph",
+    run_async="run it in a thread of yours: run() lets others run meanwhile",
+    run_with_ortvaluevector="use run_with_ort_values",
+    end_profiling="inarch bench MODEL measures it",
+    get_profiling_start_time_ns="inarch bench MODEL measures it",
+    get_tuning_results="inarch tune MODEL",
+    set_tuning_results="inarch tune MODEL",
+    get_input_memory_infos="all memory is the host's",
+    get_output_memory_infos="all memory is the host's",
+    get_provider_graph_assignment_info="inarch explain MODEL",
+    create_ortvalue_from_shape_and_type="use OrtValue.ortvalue_from_shape_and_type",
+)
 
 
 def check_providers(
-    providers: _Providers | None, options: Sequence[Mapping[str, object]] | None
+    providers: _Providers | None,
+    options: Sequence[Mapping[str, object]] | None,
+    *,
+    falls_back: bool,
 ) -> None:
-    """Warns of each provider that there is not, as that library does, whose CPU takes over."""
-    if options is not None and len(options) != len(providers or ()):
-        raise ValueError(
-            "'providers' and 'provider_options' should be the same length if both are given."
-        )
-    for given in [providers] if isinstance(providers, str) else providers or ():
-        if not isinstance(cast("object", given), str | tuple) or not given:
-            raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
-        name = given if isinstance(given, str) else given[0]
+    """Warns of providers that there are not, as that library does, whose CPU takes over.
+
+    Raises ValueError for what names none, where nothing takes over (`enable_fallback=False`).
+    """
+    fault = _fault_of_providers(providers, options)
+    names = [] if fault else [one if isinstance(one, str) else one[0] for one in providers or ()]
+    for name in names:
         if name not in PROVIDERS:
             warnings.warn(
                 f"Specified provider '{name}' is not in available provider names.Available providers: "
                 f"'{', '.join(PROVIDERS)}'",
                 stacklevel=3,
             )
+    if fault and not falls_back:
+        raise ValueError(fault)
+    if fault:
+        warnings.warn(f"{fault} Falling back to {[*PROVIDERS]}", stacklevel=3)
 
 
-def _check_run_options(options: object) -> None:
-    if not isinstance(options, RunOptions):
-        raise TypeError(f"run_options: expected RunOptions, found {type(options).__name__}")
-    if options.terminate:
-        raise error(Fail, "Exiting due to terminate flag being set to true.")
+def _fault_of_providers(providers: object, options: object) -> str:
+    """What is wrong with them, in that library's words; empty where nothing is."""
+    if providers is None:
+        return ""
+    if not isinstance(providers, Iterable):
+        raise TypeError(f"'{type(providers).__name__}' object is not iterable")
+    if not isinstance(providers, Sequence):
+        return "'providers' should be a sequence."
+    every = cast("Sequence[object]", providers)
+    if options is None:
+        for one in every:
+            is_pair = isinstance(one, tuple) and [*map(type, cast("tuple[object, ...]", one))] == [
+                str,
+                dict,
+            ]
+            if not isinstance(one, str) and not is_pair:
+                return "'providers' values must be either strings or (string, dict) tuples."
+        return ""
+    if not isinstance(options, Sequence):
+        return "'provider_options' should be a sequence."
+    if len(every) != len(cast("Sequence[object]", options)):
+        return "'providers' and 'provider_options' should be the same length if both are given."
+    if not all(isinstance(one, str) for one in every):
+        return "Only string values for 'providers' are supported if 'provider_options' is given."
+    if not all(isinstance(one, dict) for one in cast("Sequence[object]", options)):
+        return "'provider_options' values must be dicts."
+    return ""
+
+
+def _check_source(given: object) -> None:
+    if not isinstance(given, bytes | str | os.PathLike):
+        raise TypeError(f"Unable to load from type '{type(given)}'")
+    if given == "":
+        raise TypeError("expected the path of a model, found an empty one")
 
 
 def _source(given: object) -> Path | bytes:
@@ -322,8 +355,6 @@ def _source(given: object) -> Path | bytes:
         if not given:
             raise error(InvalidArgument, "No graph was found in the protobuf.")
         return given
-    if not isinstance(given, str | os.PathLike):
-        raise TypeError(f"Unable to load from type '{type(given)}'")
     path = Path(cast("str", given))
     if not path.exists():
         raise error(

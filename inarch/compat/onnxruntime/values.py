@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from inarch.compat.onnxruntime.described import NAMES
-from inarch.compat.onnxruntime.errors import unsupported
+from inarch.compat.onnxruntime.errors import refuse, unsupported
 from inarch.core.lazy import Array, np
 
 _ELEMENTS = (
@@ -34,13 +34,12 @@ _DEVICES = ("cuda", "cann", "dml", "webgpu", "gpu", "npu")
 
 def check_device(device: str, number: int = 0) -> None:
     """Raises as onnxruntime for the CPU does where another device is asked for."""
-    name = device.lower()
-    if name in _DEVICES:
+    if device in _DEVICES:
         raise RuntimeError(
             "Can't allocate memory on the device using this package of OnnxRuntime: expected 'cpu', found "
             f"'{device}'"
         )
-    if name != "cpu" or number != 0:
+    if device != "cpu" or number != 0:
         raise Exception(f"Unsupported device type: {device}:{number}")
 
 
@@ -53,9 +52,17 @@ def element_dtype(element: object) -> Any:
     return np.dtype(cast("Any", element))
 
 
+def check_kind(array: Array) -> None:
+    """Raises RuntimeError for elements that no tensor has."""
+    if array.dtype.name not in NAMES and array.dtype.kind not in "USO":
+        raise RuntimeError(f"Numpy_type {array.dtype.num} can't be converted to MLDataType.")
+
+
 def view_of(address: int, shape: Sequence[int], element: object) -> Array:
     """The memory at `address` as an array, which does not keep it."""
     dtype = element_dtype(element)
+    if dtype.kind in "USO":
+        raise RuntimeError("Only binding non-string Tensors is currently supported")
     count = int(np.prod(shape, dtype=np.int64))
     if count == 0:
         return np.empty(tuple(shape), dtype)
@@ -104,7 +111,18 @@ class OrtValue:
             raise RuntimeError(
                 "Creation of OrtValues is currently only supported from non-string numpy arrays"
             )
+        check_kind(numpy_obj)
         return cls(np.asarray(numpy_obj, order="C"))
+
+    @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: Array, /, onnx_element_type: int) -> OrtValue:
+        """Of an array whose elements are read as another type of their size, by ONNX's number of it."""
+        if not isinstance(cast("object", data), np.ndarray) or type(onnx_element_type) is not int:
+            raise TypeError("expected an array and the number of an element type")
+        dtype = element_dtype(onnx_element_type)
+        if dtype.itemsize != data.dtype.itemsize or dtype.kind == "O":
+            raise RuntimeError(f"expected elements of the size of {dtype}, found {data.dtype}")
+        return cls(np.asarray(data, order="C").view(dtype))
 
     @classmethod
     def ortvalue_from_shape_and_type(
@@ -120,7 +138,14 @@ class OrtValue:
         check_device(device_type, device_id)
         if memory_info is not None:
             raise unsupported("OrtValue.ortvalue_from_shape_and_type(memory_info=...)")
-        return cls(np.empty(tuple(shape), element_dtype(element_type)))
+        if any(size < 0 for size in shape):
+            raise RuntimeError(f"expected sizes from 0 on, found {list(shape)}")
+        dtype = element_dtype(element_type)
+        if dtype.kind in "USO":
+            raise RuntimeError(
+                "Creation of OrtValues is currently only supported from non-string numpy arrays"
+            )
+        return cls(np.empty(tuple(shape), dtype))
 
     def numpy(self) -> Array:
         """The array; writing into it writes into the value."""
@@ -179,13 +204,28 @@ class OrtValue:
 
     def update_inplace(self, data: Array) -> None:
         """Writes the elements of `data`. Raises RuntimeError where shape or dtype are others."""
+        if not isinstance(cast("object", data), np.ndarray):
+            raise TypeError("data must be a numpy.ndarray or an OrtValue.")
         if data.size != self._array.size:
             raise RuntimeError(
                 "The input size of numpy arrays does not match the size of the OrtValue."
             )
-        if data.shape != self._array.shape or data.dtype != self._array.dtype:
+        if data.size and (data.shape, data.dtype) != (self._array.shape, self._array.dtype):
             raise RuntimeError(
                 f"update_inplace: expected {self._array.dtype}{list(self._array.shape)}, found "
                 f"{data.dtype}{list(data.shape)}"
             )
-        np.copyto(self._array, data)
+        np.copyto(self._array, data.reshape(self._array.shape))
+
+
+refuse(
+    OrtValue,
+    "as_sparse_tensor",
+    "ort_value_from_sparse_tensor",
+    from_dlpack="numpy.from_dlpack makes an array",
+)
+refuse(
+    OrtDevice,
+    device_mem_type="all memory is the host's",
+    device_vendor_id="the only device is the CPU",
+)

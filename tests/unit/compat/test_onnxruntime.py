@@ -6,6 +6,7 @@
 # ruff: noqa: B023 - each lambda runs at once
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import inarch.compat.onnxruntime as ours
 from inarch.compat.onnxruntime import errors
 from inarch.testing.onnx_graphs.drawing import Refused
 from inarch.testing.onnx_graphs.nodes import graph
+from inarch.testing.onnxruntime_calls.__main__ import check
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 info = helper.make_tensor_value_info
@@ -412,7 +414,7 @@ def test_options() -> None:
 
 
 def test_what_there_is_not_is_named() -> None:
-    session = ours.InferenceSession(MODELS["static"], providers=["CPUExecutionProvider"])
+    session: Any = ours.InferenceSession(MODELS["static"], providers=["CPUExecutionProvider"])
     lines = [
         told(lambda: session.run_async(None, {"x": X23}, None, None)),
         told(lambda: setattr(ours.SessionOptions(), "enable_profiling", True)),
@@ -463,6 +465,32 @@ def test_the_names_are_those_of_the_version_that_is_pinned() -> None:
         "InarchError",
         "UnsupportedError",
     }
+
+
+def test_random_calls_are_told_as_there(tmp_path: Path) -> None:
+    """Sessions, options, runs, bindings and values, right and wrong ones: `make soak PART=onnx` has more."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [line for seed in (3, 4) for line in check(seed, tmp_path, 100)] == []
+
+
+def test_every_method_of_theirs_is_there_or_refused_by_name() -> None:
+    for name in (
+        "InferenceSession",
+        "IOBinding",
+        "OrtValue",
+        "OrtDevice",
+        "SessionOptions",
+        "RunOptions",
+    ):
+        mine = getattr(ours, name)
+        mine = mine() if name.endswith("Options") else mine
+        public = [one for one in dir(getattr(theirs, name)) if not one.startswith("_")]
+        assert [one for one in public if not hasattr(mine, one)] == []
+    with pytest.raises(
+        errors.NotImplemented, match=r"SessionOptions.add_initializer: Inarch's onnx"
+    ):
+        ours.SessionOptions().add_initializer("w", None)
 
 
 def two_heads(width: int) -> bytes:
