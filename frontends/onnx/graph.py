@@ -51,8 +51,8 @@ class Scope:
     """Outputs that no converter makes: what that is, and of which node."""
     prefix: str = ""
     """The names of the calling nodes, each with a `/` behind it."""
-    calls: int = 0
-    """How many functions and subgraphs it is within."""
+    is_inner: bool = False
+    """Whether it is of a function or a subgraph."""
     active: frozenset[Key] = frozenset()
     """The functions that it is within."""
     outer: Scope | None = None
@@ -100,7 +100,7 @@ class Importer:
             self.report.add(*scope.lacking[name])
             scope.values[name] = None
             return None
-        if scope.calls == 0 and name in self.initializers:
+        if not scope.is_inner and name in self.initializers:
             scope.values[name] = self._initializer(name)
             return scope.values[name]
         if scope.outer is not None and name not in (later or ()):
@@ -136,7 +136,7 @@ class Importer:
             # What comes from a function's body has its own place already.
             raise error if error.where else type(error)(error.message, where=where) from error
         except RecursionError as error:
-            if scope.calls:
+            if scope.is_inner:
                 raise
             raise InarchError(
                 "expected functions and subgraphs within each other as deep as Python calls functions "
@@ -146,7 +146,7 @@ class Importer:
         for index, output in enumerate(proto.output):
             if not output:
                 continue
-            if output in scope.values or (scope.calls == 0 and output in self.initializers):
+            if output in scope.values or (not scope.is_inner and output in self.initializers):
                 raise InarchError(f"output '{output}' is computed twice", where=where)
             if values is not None and index >= len(values):
                 title = self._output_title(proto, index, scope)
@@ -307,7 +307,7 @@ class Importer:
             scope.opsets,
             attributes=scope.attributes,
             prefix=prefix,
-            calls=scope.calls + 1,
+            is_inner=True,
             active=scope.active,
             outer=scope,
         )
@@ -361,7 +361,7 @@ class Importer:
             body.opsets,
             attributes=body.attributes,
             prefix=f"{name}/",
-            calls=scope.calls + 1,
+            is_inner=True,
             active=active,
         )
         given = dict(zip(body.inputs, inputs, strict=False))

@@ -97,6 +97,19 @@ def test_an_overload_of_an_operator_of_onnx_is_the_models() -> None:
         np.testing.assert_array_equal(evaluate(model, x)[0], expected)
 
 
+def test_a_function_of_a_name_that_onnx_has_given_up_or_of_a_domain_that_is_not_imported() -> None:
+    """Upsample is none of opset 17's operators any more: the model's function is meant."""
+    x = f32([-1, 0.5, 2])
+    for name, domain in (("Upsample", ""), ("Relu", "e")):
+        given = function("", "Neg", name)
+        given.domain = domain
+        model = parse(f"y = {name}(x)", "float[3] x", "float[3] y")
+        model.graph.node[0].domain = domain
+        model.functions.append(given)
+        assert domain == "" or domain not in {each.domain for each in model.opset_import}
+        np.testing.assert_array_equal(evaluate(model, x)[0], -x)
+
+
 def test_an_overload_within_a_function() -> None:
     outer = function("", "Act", "Outer")
     outer.node[0].overload = "neg"
