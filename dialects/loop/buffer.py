@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.irdl import (
     operand_def,
     opt_prop_def,
@@ -56,7 +56,7 @@ class AllocOp(BufferOp):
     assembly_format = "(`at` $offset^)? attr-dict `:` type($buffer)"
 
     def __init__(self, buffer: Attribute) -> None:
-        super().__init__(result_types=[buffer])
+        Operation.__init__(self, result_types=[buffer])  # as a nest's
 
     def verify_(self) -> None:
         self.check_buffers()

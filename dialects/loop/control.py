@@ -254,7 +254,9 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
     )
 
     def __init__(self, callee: str, arguments: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)})
+        Operation.__init__(  # as a nest's
+            self, operands=arguments, properties={"callee": SymbolRefAttr(callee)}
+        )
 
     def verify_(self) -> None:
         self.check_buffers()

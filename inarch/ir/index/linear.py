@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.ir.affine import AffineExpr, AffineMap
 
@@ -76,6 +77,7 @@ class Linear:
         return total + self.constant if self.constant else total
 
 
+@lru_cache(maxsize=1024)  # a program has few different maps, and asks at each use
 def linear_map(index: AffineMap) -> tuple[Linear, ...]:
     """The results of a map. Raises InarchError when one is not linear."""
     return tuple(Linear.of(expr, index.num_dims) for expr in index.results)

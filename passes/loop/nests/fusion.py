@@ -54,7 +54,7 @@ def inline_producer(
     nest, and that must be elementwise.
     """
     producer, consumer = edge.producer, edge.consumer
-    if not is_elementwise(producer) or not fits(edge):
+    if not is_elementwise(producer) or _buffers(edge) > MAX_BUFFERS or not fits(edge):
         return None
     # Its points run one by one: what they write is computed in vectors before.
     if scatters(consumer):
@@ -95,6 +95,12 @@ def inline_producer(
     if _overwrites(consumer, operands) or (joins is not None and not joins(edge)):
         return None
     return _with_producer(edge, operands, kept, computed, takes=joins is not None)
+
+
+def _buffers(edge: Edge) -> int:
+    """How many buffers a nest of both has at least: a full producer is not looked into for each consumer."""
+    values = {*edge.producer.ins, *edge.consumer.ins, *edge.consumer.outs}
+    return len(values - {edge.buffer})
 
 
 def _overwrites(consumer: NestOp, operands: Operands) -> bool:

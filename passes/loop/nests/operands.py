@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import AffineMapAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
@@ -38,13 +39,12 @@ class Operands:
 
     def add(self, value: SSAValue, read: ReadAttr, hint: str | None) -> int:
         """The position of the element of `value` at `read`."""
-        key = self._key(value, read)
-        if key not in self._places:
-            self._places[key] = len(self.values)
+        place = self._places.setdefault(_key(value, read), len(self.values))
+        if place == len(self.values):
             self.values.append(value)
             self.reads.append(read)
             self.hints.append(hint)
-        return self._places[key]
+        return place
 
     def keep(self, nest: NestOp, position: int, known: Mapping[int, int] | None = None) -> int:
         """Operand `position` of `nest`, as it is; its indices are at `known` places, or kept as well."""
@@ -60,24 +60,32 @@ class Operands:
     def add_moved(self, nest: NestOp, position: int, point: Sequence[Linear]) -> int:
         """Operand `position` of `nest`, whose iterators are at `point` of this one's."""
         read = nest.reads.data[position]
-        index = read.map.data
-        results = [form.substitute(point, self.count) for form in linear_map(base_of(index))]
-        exprs = list(affine_map(results, self.count).results)
-        for axis, picking in picks_of(index).items():
-            exprs[axis] = AffineExpr.symbol(self.add_moved(nest, picking, point))
-        moved = ReadAttr(AffineMapAttr(indirect_map(self.count, exprs)), read.pad)
+        moved = _moved(read, tuple(point), self.count)
+        if read.is_indirect:
+            exprs = list(moved.map.data.results)
+            for axis, picking in picks_of(read.map.data).items():
+                exprs[axis] = AffineExpr.symbol(self.add_moved(nest, picking, point))
+            moved = ReadAttr(AffineMapAttr(indirect_map(self.count, exprs)), read.pad)
         return self.add(nest.ins[position], moved, nest.body.block.args[position].name_hint)
 
     def add_all(self, nest: NestOp, point: Sequence[Linear]) -> list[int]:
         """Every operand of `nest`, in order."""
         return [self.add_moved(nest, position, point) for position in range(len(nest.ins))]
 
-    def _key(self, value: SSAValue, read: ReadAttr) -> _Key:
-        # Two maps of equal meaning may differ as attributes.
-        index: list[Linear | int] = [*linear_map(base_of(read.map.data))]
-        for axis, operand in picks_of(read.map.data).items():
-            index[axis] = operand
-        return value, tuple(index), read.pad
+
+@lru_cache(maxsize=1024)  # the operands of a chain of nests are read at few different places
+def _moved(read: ReadAttr, point: tuple[Linear, ...], count: int) -> ReadAttr:
+    """A read where the iterators are at `point` over `count` others; an index that is read is 0."""
+    results = [form.substitute(point, count) for form in linear_map(base_of(read.map.data))]
+    return ReadAttr(AffineMapAttr(affine_map(results, count)), read.pad)
+
+
+def _key(value: SSAValue, read: ReadAttr) -> _Key:
+    # Two maps of equal meaning may differ as attributes.
+    index: list[Linear | int] = [*linear_map(base_of(read.map.data))]
+    for axis, operand in picks_of(read.map.data).items():
+        index[axis] = operand
+    return value, tuple(index), read.pad
 
 
 def new_block(operands: Operands, outs: Sequence[SSAValue], accumulators: Block) -> Block:
