@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,42 @@ def named_model(names: Sequence[str] = NAMES) -> ModelProto:
     for name in names:
         model.metadata_props.add(key=name, value=name)
     return model
+
+
+MANY = ("Concat", "Sum", "Split", "Sigmoid", "If")
+
+
+def many(kind: str, count: int) -> ModelProto:
+    """A model that means some `count` operations, in few bytes each.
+
+    One node of as many operands or results (Concat, Sum, Split), a chain of Sigmoid, or If in both branches
+    of If.
+    """
+    from onnx import TensorProto, helper
+
+    def port(name: str, size: int, dtype: int = TensorProto.FLOAT) -> Any:
+        return helper.make_tensor_value_info(name, dtype, [size] if size else [])
+
+    ins, outs = [port("x", 2)], [port("y", 2)]
+    if kind == "Concat":
+        outs = [port("y", 2 * count)]
+        nodes = [helper.make_node(kind, ["x"] * count, ["y"], axis=0, name="many")]
+    elif kind == "Sum":
+        ins = [port(f"x{number}", 2) for number in range(count)]
+        nodes = [helper.make_node(kind, [each.name for each in ins], ["y"], name="many")]
+    elif kind == "Split":
+        ins, outs = [port("x", 2 * count)], [port(f"y{number}", 2) for number in range(count)]
+        nodes = [helper.make_node(kind, ["x"], [one.name for one in outs], axis=0, name="many")]
+    elif kind == "If":
+        ins.append(port("c", 0, TensorProto.BOOL))
+        nodes = [helper.make_node("Relu", ["x"], ["y"])]
+        for _ in range(count.bit_length() - 1):
+            body = helper.make_graph(nodes, "b", [], outs)
+            nodes = [helper.make_node(kind, ["c"], ["y"], then_branch=body, else_branch=body)]
+    else:
+        values = ["x", *(f"r{number}" for number in range(1, count)), "y"]
+        nodes = [helper.make_node(kind, [before], [after]) for before, after in pairwise(values)]
+    return _model(helper.make_graph(nodes, "g", ins, outs))
 
 
 def _model(graph: GraphProto) -> ModelProto:
