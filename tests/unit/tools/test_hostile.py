@@ -21,7 +21,7 @@ from inarch.tools.opt import run as run_opt
 from inarch.tools.snippet import shown
 
 SECONDS = 10
-"""That SECURITY.md allows, of CPU time; and of waiting for what never comes."""
+"""More than any of these files asks for, of CPU time; and of waiting for what never comes."""
 ACTS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200f]")
 LONGEST, ERRORS = 20_000, 4
 SOUND = ("compile", "explain", "run", "tune", "verify")
