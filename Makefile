@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report branches conformance wheel bridges packages bench performance instructions upgrade clean
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report branches conformance wheel bridges packages bench performance instructions upgrade clean soak-tools
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -82,7 +82,10 @@ slow: setup ## tests that take minutes: models, both compilers, numerics at leng
 soak: setup ## the search: what the gate leaves out, in turn, from where it was stopped (MINUTES=30 PART=programs)
 	@$(BIN)/python tests/soak.py --minutes $(MINUTES) $(PART:%=--part %)
 
-soak-report: setup ## what the search has run and found, by part: sums over tests/soak.jsonl
+soak-tools: setup ## compilers, emulators and fuzzers that the search needs: by apt-get as root, and by pip
+	@$(BIN)/python tests/soak_tools.py
+
+soak-report: setup ## what the search has run and found, by part; exit code 1 where a part is old (tests/soak.jsonl)
 	@$(BIN)/python tests/soak.py --report
 
 conformance: setup ## the whole of ONNX's own suite, and its networks (some minutes)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,12 +23,13 @@ from inarch.fuzz import PARSERS
 from inarch.machine.target import NATIVE, parse
 from inarch.testing.generate import LEVELS
 from soak_finds import loads, of_model, of_parser, of_program
+from soak_tools import lacks
 from targets import STAND_IN, V4, here
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "tests" / "unit"
 
-PROGRAMS = 50
+PROGRAMS = 160
 """Of one unit; large ones are a third of that."""
 CASES = {
     "examplejson": 16_000, "mlir": 2_400, "onnx": 1_200, "npz": 1_200, "arguments": 800,
@@ -219,10 +219,8 @@ def _calls() -> Iterator[Unit]:
 
 
 def _aarch64() -> Iterator[Unit]:
-    has_cross = shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64-static")
-    missing = "" if has_cross or importlib.util.find_spec("ziglang") else (
-        "neither aarch64-linux-gnu-gcc with qemu-aarch64-static nor the package ziglang"
-    )  # fmt: skip
+    has_zig = importlib.util.find_spec("ziglang") is not None
+    missing = "" if has_zig else lacks("aarch64-linux-gnu-gcc", "qemu-aarch64-static")
     for file in _files(r"aarch64-linux-gnu|qemu-aarch64"):
         name = str(file.relative_to(UNIT))
         yield _pytest(
@@ -274,7 +272,7 @@ def programs_unit(
     count = str(PROGRAMS // 3 if "--large" in options else PROGRAMS)
     command = (
         sys.executable, "-m", "inarch.testing.generate", "--check", level, "--seed", "{seed}",
-        "--count", count, "--jobs", "{jobs}", "--out", "{folder}", "--json", *targets, *options,
+        "--count", count, "--by-turns", "--jobs", "{jobs}", "--out", "{folder}", "--json", *targets, *options,
     )  # fmt: skip
     return Unit(name, command, read, variables, missing, aim)
 
@@ -299,8 +297,7 @@ def _generate() -> Iterator[Unit]:
 
 def _compilers() -> Iterator[Unit]:
     for family in ("gcc", "clang"):
-        command = installed(family)
-        compiler, missing = command or family, "" if command else f"no {family}"
+        compiler, missing = installed(family) or family, lacks(family)
         variables = {"CC": compiler}
         for level in LEVELS:
             yield programs_unit(f"{compiler} {level}", level, variables=variables, missing=missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,12 @@ def texts(*patterns: str) -> list[bytes]:
 
 @cache
 def _folder() -> Path:
-    folder = Path(mkdtemp(prefix="inarch-fuzz-"))
+    memory = Path(
+        "/dev/shm"
+    )  # where there is one: opening a file on a disk takes as long as a case
+    folder = Path(
+        mkdtemp(prefix="inarch-fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
+    )
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

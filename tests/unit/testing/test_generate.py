@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -211,6 +212,18 @@ def test_several_programs_are_one_library() -> None:
     """Names, handles and kernels of one do not meet those of another."""
     some = [next(programs(level, seed=3, count=1)) for level in LEVELS]
     assert check_programs([*some, *some], ["generic"]) == []
+
+
+def test_each_library_is_for_the_next_target() -> None:
+    job = Job("loop", 0, 0, 40, 10, ("a", "b", "c"), (), "", 0, False, False)
+    assert job.targets_of(10) == ("a", "b", "c")
+    by_turns = replace(job, by_turns=True)
+    assert [by_turns.targets_of(start) for start in range(0, 40, 10)] == [
+        ("a",),
+        ("b",),
+        ("c",),
+        ("a",),
+    ]
 
 
 def test_a_crash_is_a_finding_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,8 @@ from soak_parts import (
     read_pytest,
     read_suite,
 )
+from soak_tools import Tool, lacks
+from soak_tools import main as install
 
 TESTS = Path(__file__).parents[2]
 
@@ -215,50 +218,14 @@ def test_the_report_sums_the_lines(tmp_path: Path, capsys: pytest.CaptureFixture
     parts = [part("a", unit("1"), unit("2", missing="no qemu")), part("b", unit("1"))]
     for _ in range(3):
         search(home, parts)
-    home.ledger.write_text(home.ledger.read_text() + "<<<<<<< ours\n" + '{"part": "a", "un')
-    capsys.readouterr()
-    assert main(["--report", "--json"], parts, home) == 0
-    said = capsys.readouterr()
-    first, second = json.loads(said.out)
-    assert (first["part"], first["units"], first["cases"], first["seeds"], first["findings"]) == (
-        "a",
-        2,
-        6,
-        2,
-        0,
-    )
-    assert first["left_out"] == {"2": "no qemu"}
-    assert (second["part"], second["units"], second["seeds"]) == ("b", 1, 1)
-    assert said.err.count("expected a line of the search, found") == 2
-    assert main(["--report", "--part", "a"], parts, home) == 0
-    rows = capsys.readouterr().out.splitlines()
-    assert [row.split()[0] for row in rows] == ["part", "a", "left"]
-    assert next_seed("a", lines_of(home.ledger)) == 3
-
-
-def test_a_part_that_is_old_or_has_never_run_is_red(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """By the commits since, by its date where history has lost that. Cases are counted by aim."""
-
-    def git(*words: str) -> str:
-        who = ("-c", "user.name=a", "-c", "user.email=a@b")
-        done = subprocess.run(["git", *who, *words], cwd=tmp_path, capture_output=True, check=True)
-        return done.stdout.decode().strip()
-
-    def commit(count: int) -> str:
-        day, tree = "2026-01-02T00:00:00Z", git("write-tree")
-        for _ in range(count):  # without the files of `git commit`, which take the time
-            parent = ["-p", "HEAD"] if git("for-each-ref") else []
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("GIT_COMMITTER_DATE", day)
-                patch.setenv("GIT_AUTHOR_DATE", day)
-                git("update-ref", "HEAD", git("commit-tree", "-m", "c", *parent, tree))
-        return git("rev-parse", "--short=12", "HEAD")
-
-    git("init", "-q")
-    home, first = Home(tmp_path), commit(1)
-    line: dict[str, object] = {"cpu": "c", "seeds": None, "cases": 8, "cpu_s": 1, "findings": [], "unit": "1"}
+    home.ledger.write_text(home.ledger.read_text() + "    line: dict[str, Any] = {
+        "cpu": "c",
+        "seeds": None,
+        "cases": 8,
+        "cpu_s": 1,
+        "findings": [],
+        "unit": "1",
+    }
     ran = {"old": ("2026-01-01 09:00", first + "+"), "lost": ("2026-01-01 09:00", "0123456789ab")}
     for name, (date, head) in ran.items():
         add_line(home.ledger, {**line, "part": name, "date": date, "commit": head})
@@ -507,3 +474,28 @@ def test_each_compiler_that_is_installed_has_its_units(
     installed.cache_clear()
     assert units
     assert not any(unit.missing for unit in units)
+
+
+def test_tools_that_are_missing_are_named_and_installed_as_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Others print the one line to run; what is here is said, and nothing is run for it."""
+    made = tmp_path / "made"
+    apt = tmp_path / "apt-get"
+    apt.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n[ "$1" = update ] || touch {made}\n')
+    apt.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    here = Tool("a", "part a", lambda: "/a", "package-a")
+    missing = Tool("b", "part b", lambda: str(made) if made.exists() else None, "package-b")
+    assert install([here, missing], is_root=False) == 1
+    said = capsys.readouterr().out
+    assert "run as root: apt-get update && apt-get install -y package-b\n" in said
+    assert not (tmp_path / "said").exists()
+    for _ in range(2):
+        assert install([here, missing], is_root=True) == 0
+    assert (tmp_path / "said").read_text() == "update\ninstall -y package-b\n"
+    rows = [row.split()[:2] for row in capsys.readouterr().out.splitlines()]
+    assert rows == [["a", "/a"], ["b", str(made)]] * 2
+    monkeypatch.setattr("soak_tools.TOOLS", [here, replace(missing, find=lambda: None)])
+    assert lacks("a", "b") == "no b: make soak-tools"
+    assert lacks("a") == ""

@@ -12,7 +12,7 @@ from typing import Any
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.definitions.expected import Expected, expected_of
-from inarch.definitions.functions import Array
+from inarch.definitions.functions import Array, public_functions
 from inarch.passes.tolerance import Tolerances
 from inarch.testing.generate.check.compiled import Compiled, compile_programs
 from inarch.testing.generate.check.offloaded import Offloaded, compile_offloaded
@@ -58,8 +58,8 @@ def case_of(program: GeneratedProgram) -> Case:
     context, module = program.parse()
     arrays: dict[str, list[Array]] = {}
     expected: dict[str, list[Expected]] = {}
-    for name in program.functions():
-        arrays[name] = inputs(program, program.index, function=name)
+    for name in public_functions(module):
+        arrays[name] = inputs(module, program.index, function=name)
         with np.errstate(all="ignore"):
             expected[name] = expected_of(context, module, arrays[name], name)
     return Case(program, arrays, expected)

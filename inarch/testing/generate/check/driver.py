@@ -14,6 +14,9 @@ from typing import Any
 
 from inarch.testing.generate.check.worker import Job
 
+LIBRARIES = 16
+"""Of one worker: its start takes as long as one of them, and memory grows with their number."""
+
 Progress = Callable[[int, int, int], None]
 """Called with the programs done, all programs, and the findings so far."""
 
@@ -42,7 +45,7 @@ def check(
     (`timeout`), as is one at which it died (`crash`), and another worker goes on behind it.
     """
     outcome, lock, begin = Outcome(), threading.Lock(), time.monotonic()  # noqa: TID251  # a fork is no part of it
-    share = max(job.batch, 4 * job.batch if job.count >= 16 * job.batch else job.batch)
+    share = job.batch * max(1, min(LIBRARIES, job.count // job.batch // jobs))
     pieces = [
         replace(job, start=start, count=min(share, job.start + job.count - start))
         for start in range(job.start, job.start + job.count, share)

@@ -43,6 +43,14 @@ class Job:
     backends: tuple[str, ...] = ()
     load: tuple[str, ...] = ()
     """Files that define backends, as `--load` of `inarch` takes them."""
+    by_turns: bool = False
+    """Each library is for one of the targets, the next one for the next: more programs in that time."""
+
+    def targets_of(self, start: int) -> tuple[str, ...]:
+        """Those of the library whose first program is `start`."""
+        if not self.by_turns:
+            return self.targets
+        return (self.targets[start // self.batch % len(self.targets)],)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -80,7 +88,7 @@ def _batch(job: Job, start: int, count: int) -> None:
     for index in range(start, start + count):
         _say("make", index, "")
         made += programs(job.level, job.seed, 1, start=index, **job.options)
-    found = check_programs(made, job.targets, how=job.how, say=_say)
+    found = check_programs(made, job.targets_of(start), how=job.how, say=_say)
     for finding in found:
         _report(job, made[finding.index - start], finding)
     _line({"event": "done", "index": start + count, "count": count})
