@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report branches conformance wheel bridges packages bench performance instructions upgrade clean soak-tools
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report branches conformance wheel bridges packages bench performance instructions upgrade clean soak-tools release
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -115,6 +115,9 @@ bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/
 
 instructions: setup ## what compiling and running cost in instructions, against what is committed (benchmarks/instructions.py; BEFORE=REV)
 	$(BIN)/python benchmarks/instructions.py $(BEFORE)
+
+release: setup ## build a version, try it in clean environments, write its hashes (VERSION=X.Y.Z; tests/release.py); nothing is pushed
+	$(BIN)/python tests/release.py '$(VERSION)'
 
 clean: ## remove what the above made, and nothing else
 	rm -rf .venv .venv-bridges .venv-packages build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -31,6 +31,7 @@ OF_THE_TREE = (
     "test_layout",
     "test_mutants",
     "test_onnx_models",  # its scripts of benchmarks/ download with pip, which the clean venv lacks
+    "test_release",
     "test_wheel",
 )
 """Tests of the repository, not of the package."""
