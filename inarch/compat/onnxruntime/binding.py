@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from inarch.compat.onnxruntime.described import Described
 from inarch.compat.onnxruntime.errors import refuse
 from inarch.compat.onnxruntime.feeds import array_of, check
-from inarch.compat.onnxruntime.values import OrtValue, check_device, view_of
+from inarch.compat.onnxruntime.values import OrtValue, check_device, check_kind, view_of
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 
@@ -64,6 +64,7 @@ class IOBinding:
     def _bind(self, name: str, array: Array) -> None:
         if name not in self._args and name not in self._defaults:
             raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
+        check_kind(array)
         self._inputs[name] = array
         self._call = None
 
