@@ -316,7 +316,11 @@ class Gate:
         if now - job.looked < min(LOOK_S, limit):
             return ""
         job.looked = now
-        return f"{limit:.0f} CPU s" if cpu_seconds.of_tree(job.process.pid) > limit else ""
+        return (
+            f"{limit:.0f} CPU s"
+            if sum(cpu_seconds.of_tree(job.process.pid).values()) > limit
+            else ""
+        )
 
     def _finish(self, job: Job, verdict: str) -> None:
         """Of a job whose own end is a failure: it stands for a case, the test that was running."""
@@ -382,10 +386,14 @@ def _counted(jobs: Sequence[Job]) -> str:
 def _end(job: Job) -> None:
     """The process and all that it started; first so that it can say where it is."""
     assert job.process is not None
+    others = cpu_seconds.of_tree(job.process.pid).keys()  # also those of a session of their own
     for kind, patience in ((signal.SIGINT, 2.0), (signal.SIGKILL, 0.0)):
         with suppress(ProcessLookupError):
             os.killpg(job.process.pid, kind)
         time.sleep(patience)
+    for pid in others:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _signal_name(number: int) -> str:

@@ -47,10 +47,10 @@ def budget_said(used: float, slower: float) -> tuple[str, bool]:
     return line + more, False
 
 
-def of_tree(root: int) -> float:
-    """CPU seconds so far of the process, of its session and of what they started; 0 where nobody says.
+def of_tree(root: int) -> dict[int, float]:
+    """The processes of a process, of its session and of what they started; empty where nobody says.
 
-    Of each that runs, with its children that have ended and were waited for.
+    With the CPU seconds so far of each, and of its children that have ended and were waited for.
     """
     parents, sessions, took = dict[int, int](), dict[int, int](), dict[int, float]()
     tick = os.sysconf("SC_CLK_TCK")
@@ -65,4 +65,4 @@ def of_tree(root: int) -> float:
     own = {pid for pid, session in sessions.items() if root in (pid, session)}
     while more := {pid for pid, parent in parents.items() if parent in own} - own:
         own |= more
-    return sum(took[pid] for pid in own)
+    return {pid: took[pid] for pid in own}

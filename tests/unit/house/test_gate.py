@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -51,13 +53,20 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started() -> None:
     assert made.jobs[0].seconds < 30
 
 
+def _said(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:  # it has ended
+        return ""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="others do not say what runs in /proc")
 def test_limits_count_the_cpu_seconds_of_all_that_a_job_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also of a session of its own, and of what has ended; who waits for a processor takes none."""
     monkeypatch.setattr(gate, "PATIENCE", 200)
-    busy = "while :; do :; done"
+    busy = f"while :; do :; done # {os.getpid()} of {__name__}"
     for text in (
         busy,
         f"setsid sh -c '{busy}'",
@@ -65,6 +74,10 @@ def test_limits_count_the_cpu_seconds_of_all_that_a_job_started(
     ):
         made = run(shell(text, 0.1))
         assert re.fullmatch(r"FAILED: it took more than \d+ CPU s", made.jobs[0].verdict), text
+        mark = f"# {os.getpid()} of {__name__}"
+        end = time.monotonic() + 10  # a signal takes its time
+        while any(mark in _said(path) for path in Path("/proc").glob("[0-9]*/cmdline")):
+            assert time.monotonic() < end, "what it started has ended, too"
     assert run(shell("sleep 1", 0.1)).jobs[0].verdict == "passed"
 
 

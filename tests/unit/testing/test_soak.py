@@ -218,7 +218,50 @@ def test_the_report_sums_the_lines(tmp_path: Path, capsys: pytest.CaptureFixture
     parts = [part("a", unit("1"), unit("2", missing="no qemu")), part("b", unit("1"))]
     for _ in range(3):
         search(home, parts)
-    home.ledger.write_text(home.ledger.read_text() + "    line: dict[str, Any] = {
+    home.ledger.write_text(home.ledger.read_text() + "<<<<<<< ours\n" + '{"part": "a", "un')
+    capsys.readouterr()
+    assert main(["--report", "--json"], parts, home) == 0
+    said = capsys.readouterr()
+    first, second = json.loads(said.out)
+    assert (first["part"], first["units"], first["cases"], first["seeds"], first["findings"]) == (
+        "a",
+        2,
+        6,
+        2,
+        0,
+    )
+    assert first["left_out"] == {"2": "no qemu"}
+    assert (second["part"], second["units"], second["seeds"]) == ("b", 1, 1)
+    assert said.err.count("expected a line of the search, found") == 2
+    assert main(["--report", "--part", "a"], parts, home) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == ["part", "a", "left"]
+    assert next_seed("a", lines_of(home.ledger)) == 3
+
+
+def test_a_part_that_is_old_or_has_never_run_is_red(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the commits since, by its date where history has lost that. Cases are counted by aim."""
+
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        done = subprocess.run(["git", *who, *words], cwd=tmp_path, capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    def commit(count: int) -> str:
+        day, tree = "2026-01-02T00:00:00Z", git("write-tree")
+        for _ in range(count):  # without the files of `git commit`, which take the time
+            parent = ["-p", "HEAD"] if git("for-each-ref") else []
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("GIT_COMMITTER_DATE", day)
+                patch.setenv("GIT_AUTHOR_DATE", day)
+                git("update-ref", "HEAD", git("commit-tree", "-m", "c", *parent, tree))
+        return git("rev-parse", "--short=12", "HEAD")
+
+    git("init", "-q")
+    home, first = Home(tmp_path), commit(1)
+    line: dict[str, Any] = {
         "cpu": "c",
         "seeds": None,
         "cases": 8,

@@ -286,7 +286,11 @@ def test_a_run_of_tune_that_takes_longer_than_its_budget_says_why(
 ) -> None:
     """From a tenth more on."""
     outcome = Outcome((ONE,), 2e-3, 1e-3, (), {}, 4, build=7.2, passed=passed)
-    monkeypatch.setattr("inarch.tuning.tuner.Tuner.run", lambda _: outcome)
+
+    def ran(_: object) -> Outcome:
+        return outcome
+
+    monkeypatch.setattr("inarch.tuning.tuner.Tuner.run", ran)
     model = tmp_path / "m.mlir"
     model.write_text(
         "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { func.return %x : tensor<2xf32> }"
