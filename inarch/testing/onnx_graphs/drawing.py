@@ -99,7 +99,7 @@ class Graph:
 
     def put(self, value: Array, *, is_constant: bool = True) -> str:
         name = f"v{len(self.values)}"
-        self.values[name] = value
+        self.values[name] = np.asarray(value)  # NumPy makes numbers of arrays without axes
         if is_constant:
             self.constants.append(name)
         if not is_constant or (self.chance(0.1) and not self.is_shape(value)):
@@ -171,7 +171,7 @@ class Graph:
         for name, value in zip(names, found, strict=True):
             if value.size > 20_000 or (op in _WINDOWS and not value.size):
                 raise Refused(op)  # a window that does not fit is refused by all but the evaluator
-            self.values[name] = value
+            self.values[name] = np.asarray(value)
             if value.dtype.kind == "f" and (op not in _MOVES or any(i in self.rough for i in used)):
                 self.rough.add(name)
             if not is_exact or any(i in self.unsure for i in used):
