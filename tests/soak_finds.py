@@ -92,6 +92,8 @@ def read(path: Path) -> Find:
         stem = path.stem
         parser = stem.removesuffix(".open").rsplit("-", 2)[0]
         command = ("python", "-m", "inarch.fuzz", "--parser", parser, "--file", str(path))
+        if parser == "artifact":  # in C, under sanitizers
+            command = ("python", "tests/soak_guided.py", parser, "--file", str(path))
         return Find(
             path, {}, command, open="a fault of the parser" if stem.endswith(".open") else None
         )

@@ -24,6 +24,8 @@ from inarch.fuzz import PARSERS
 from inarch.machine.target import NATIVE, parse
 from inarch.testing.generate import LEVELS
 from soak_finds import loads, of_model, of_parser, of_program
+from soak_guided import ARTIFACT
+from soak_guided import PYTHON as GUIDED
 from soak_tools import lacks
 from targets import STAND_IN, V4, here
 
@@ -32,6 +34,8 @@ UNIT = ROOT / "tests" / "unit"
 
 PROGRAMS = 160
 """Of one unit; large ones are a third of that."""
+GUIDED_S = 300
+"""Of one unit that is guided by coverage."""
 CASES = {
     "examplejson": 16_000, "mlir": 2_400, "onnx": 1_200, "npz": 1_200, "arguments": 800,
     "compiled": 240, "tune": 800, "verify": 60,
@@ -315,6 +319,16 @@ def _parsers() -> Iterator[Unit]:
         yield Unit(name, command, read_parser, aim=name)
 
 
+def _guided() -> Iterator[Unit]:
+    for name in (*GUIDED, ARTIFACT):
+        command = (
+            sys.executable, "tests/soak_guided.py", name, "--seconds", str(GUIDED_S), "--seed", "{seed}",
+            "--save", "{folder}",
+        )  # fmt: skip
+        missing = lacks("clang", "libFuzzer") if name == ARTIFACT else lacks("atheris")
+        yield Unit(name, command, read_parser, missing=missing)
+
+
 def _onnx_graphs() -> Iterator[Unit]:
     base = (sys.executable, "-m", "inarch.testing.onnx_graphs", "--json", "--out", "{folder}")
     for name, count, options in (
@@ -357,10 +371,11 @@ def read_parser(done: Done) -> Result:
     if said is None:
         return _broken(done)
     name, seed = said["parser"], said["seed"]
+    again = said.get("again") or f"python -m inarch.fuzz --parser {name} --count {said['count']}"
     findings = [
         Finding(
             f"{name}: {one['kind']} at {one['place']}",
-            f"python -m inarch.fuzz --parser {name} --seed {seed} --count {said['count']}",
+            f"{again} --seed {seed}",
             partial(of_parser, done.run.found, name, seed, one),
         )
         for one in said["faults"]
@@ -538,6 +553,7 @@ PARTS = (
     Part("calls", "the runtime and computations, with calls by cffi", _calls),
     Part("parsers", "mutated files and texts", _parsers,
          musts={name: COMPILES.get(name, 1_000_000) for name in sorted(PARSERS)}),
+    Part("guided", "fuzzing that is guided by coverage: Atheris, libFuzzer", _guided),
     Part("onnx-graphs", "random ONNX models: the evaluator's numbers, on three targets", _onnx_graphs,
          musts={"graphs": 5_000}),
     Part("slow", "tests that are marked slow: models, numerics at length", lambda: _marked("slow")),
