@@ -87,7 +87,9 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
     attributes, plain = "static inline __attribute__((always_inline)) ", ""
     if instance.kernel.ahead is not None:
         call = ", ".join([*parameters, "0", "0"])
-        plain = f"{attributes}{head}\n{{\n    {instance.symbol}_ahead({call});\n}}\n"
+        # A program may call the other one alone, of which clang warns.
+        optional = attributes.replace("always_inline", "always_inline, unused")
+        plain = f"{optional}{head}\n{{\n    {instance.symbol}_ahead({call});\n}}\n"
         more = ", ".join(kind + name for kind, name in AHEAD)
         head = f"{head.replace(instance.symbol, f'{instance.symbol}_ahead', 1)[:-1]}, {more})"
     lines = [
