@@ -12,9 +12,6 @@ from pathlib import Path
 
 BUDGET = 450.0
 """CPU seconds of the whole gate, of the reference machine: above it the gate says so."""
-RED = 2.0
-"""Times the budget, above which the gate does not pass. What is between is load, which makes CPU seconds
-more too (by a fifth where the figures are of: caches are shared), and growth, which is told."""
 LOOP_SECONDS = 0.032
 """Of `_loop` on the reference machine, quiet: AMD EPYC (Zen 3), CPython 3.11."""
 _MOST = 3.0
@@ -37,14 +34,16 @@ def _loop() -> float:
     return time.process_time() - begun
 
 
-def budget_said(used: float, slower: float) -> tuple[str, bool]:
-    """A line on what the whole gate used, and whether that is too much."""
-    own, is_red = used / slower, used > RED * BUDGET * slower
+def budget_said(used: float, slower: float) -> str:
+    """A line on what the whole gate used, of the budget.
+
+    No verdict: beside other work the same tests take up to half as many CPU seconds more.
+    """
+    own = used / slower
     line = f"{own:.0f} CPU s of the reference machine (this one takes {slower:.2f} of its time)"
-    if is_red:
-        return f"{line}: FAILED, more than {RED:g} times the budget of {BUDGET:.0f}", True
-    more = f": ABOVE the budget of {BUDGET:.0f}" if own > BUDGET else f", budget {BUDGET:.0f}"
-    return line + more, False
+    return line + (
+        f": ABOVE the budget of {BUDGET:.0f}" if own > BUDGET else f", budget {BUDGET:.0f}"
+    )
 
 
 def of_tree(root: int) -> dict[int, float]:

@@ -81,13 +81,11 @@ def test_limits_count_the_cpu_seconds_of_all_that_a_job_started(
     assert run(shell("sleep 1", 0.1)).jobs[0].verdict == "passed"
 
 
-def test_a_gate_that_is_dear_is_told_of_and_one_of_twice_the_budget_is_red() -> None:
-    said = [seconds.budget_said(part * seconds.BUDGET, 1.5) for part in (1.4, 1.6, 3.1)]
-    assert [is_red for _, is_red in said] == [False, False, True]
-    assert [line.rpartition(")")[2] for line, _ in said] == [
+def test_a_gate_that_is_dear_is_told_of() -> None:
+    said = [seconds.budget_said(part * seconds.BUDGET, 1.5) for part in (1.4, 1.6)]
+    assert [line.rpartition(")")[2] for line in said] == [
         ", budget 450",
         ": ABOVE the budget of 450",
-        ": FAILED, more than 2 times the budget of 450",
     ]
     assert 1 <= seconds.slowness() <= 3
 
