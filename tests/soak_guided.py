@@ -133,7 +133,7 @@ def _seeds(name: str) -> Sequence[bytes]:
 
 def _guide(name: str, folder: Path, options: list[str]) -> None:
     """Runs Atheris, which ends the process; a fault is a file, and the search goes on behind it."""
-    import atheris  # pyright: ignore[reportMissingImports]
+    import atheris  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
 
     guide: Any = atheris
     with guide.instrument_imports(include=["inarch", "frontends", "dialects", "xdsl.parser"]):
