@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE = "inarch-release"
 """What a signature by ssh-keygen is for."""
 SUMS = "SHA256SUMS"
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_VERSION = re.compile(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}")
 _SECTION = re.compile(
     r"^## \[(\S+)\](?: - (\d{4}-\d{2}-\d{2}))?\n(.*?)(?=^## \[|\Z)", re.MULTILINE | re.DOTALL
 )

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import fcntl
+import math
 import os
 import re
 import resource
@@ -196,6 +197,17 @@ def _print_list(parts: Sequence[Part]) -> None:
                 print(f"{'':12} left out: {unit.name}: {unit.missing}")
 
 
+def _minutes(text: str) -> float:
+    """Raises ArgumentTypeError for what is no time."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"expected minutes > 0, found '{text}'")
+    return found
+
+
 def _parser(parts: Sequence[Part]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").partition("\n")[0],
@@ -204,7 +216,9 @@ def _parser(parts: Sequence[Part]) -> argparse.ArgumentParser:
     )
     names = [part.name for part in parts]
     add = parser.add_argument
-    add("--minutes", type=float, default=30, metavar="N", help="then no further unit begins (30)")
+    add(
+        "--minutes", type=_minutes, default=30, metavar="N", help="then no further unit begins (30)"
+    )
     add(
         "--part",
         action="append",

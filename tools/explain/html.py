@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
+from inarch.core.outside.printable import printable
 from inarch.tools.explain.layout import Layout, lay_out
 from inarch.tools.templates import template
 
@@ -74,7 +75,8 @@ def page(title: str, boxes: Sequence[Box], owners: Sequence[str], summary: Seque
         # `<` would end the script element, or open a comment in it
         "DATA": json.dumps(shown).replace("<", "\\u003c"),
     }
-    return re.sub(r"@([A-Z]+)@", lambda hole: holes[hole[1]], template("explain.html"))
+    # Names of strangers are in it, and a page is read in a terminal, too.
+    return printable(re.sub(r"@([A-Z]+)@", lambda hole: holes[hole[1]], template("explain.html")))
 
 
 def colours_of(owners: Sequence[str]) -> Mapping[str, tuple[str, str]]:

@@ -53,13 +53,13 @@ def split_steps(module: ModuleOp) -> list[Step]:
     functions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, FuncOp)}
     definitions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, DefOp)}
     main = functions["main"]
-    count = len([op for op in main.body.block.ops if not isinstance(op, _SILENT)])
+    count = len(_acting(main))
     steps: list[Step] = []
     for index in range(count):
         name = f"step{index}"
         alone = main.clone()
         alone.sym_name = StringAttr(name)
-        acting = [op for op in alone.body.block.ops if not isinstance(op, _SILENT)]
+        acting = _acting(alone)
         for other in acting:
             if other is not acting[index]:
                 other.detach()
@@ -67,6 +67,11 @@ def split_steps(module: ModuleOp) -> list[Step]:
         module.body.block.add_op(alone)
         steps.append(_step(name, acting[index], functions, definitions))
     return steps
+
+
+def _acting(function: FuncOp) -> list[Operation]:
+    """The ops that are steps. What has a result is read or computed for one, such as an `if`: it stays."""
+    return [op for op in function.body.block.ops if not isinstance(op, _SILENT) and not op.results]
 
 
 def _step(

@@ -51,6 +51,8 @@ def test_what_is_unreleased_becomes_the_versions() -> None:
     [
         ("0.2", CHANGELOG, PACKAGE, "VERSION: expected X.Y.Z, found '0.2'"),
         ("", CHANGELOG, PACKAGE, "VERSION: expected X.Y.Z, found ''"),
+        ("0.2.00", CHANGELOG, PACKAGE, "VERSION: expected X.Y.Z, found '0.2.00'"),
+        ("1.2.\u0663", CHANGELOG, PACKAGE, "VERSION: expected X.Y.Z, found '1.2.\u0663'"),
         ("0.0.9", CHANGELOG, PACKAGE, "VERSION: expected one above 0.1.0, found '0.0.9'"),
         ("0.1.0", CHANGELOG, PACKAGE, "0.1.0 is released, and something is Unreleased"),
         ("0.2.0", CHANGELOG.replace("- A line.", "").replace("### Added", ""), PACKAGE, "found nothing"),

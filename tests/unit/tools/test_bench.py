@@ -270,6 +270,22 @@ func.func @main(%a: memref<8x5xf32>, %b: memref<5x48xf32>, %c: memref<8x48xf32> 
 """
 
 
+def test_what_a_step_reads_is_no_step() -> None:
+    """A choice by an input is one, with what it is chosen by."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g (bool c, float[4] x) => (float[4] y) {
+          y = If (c) <then_branch = a () => (float[4] p) { p = Relu(x) },
+                      else_branch = b () => (float[4] q) { q = Exp(x) }>
+        }"""
+    )
+    context = new_context()
+    module = import_model(model, context, target="generic")
+    lower(context, module, "kernel")
+    (step,) = split_steps(module)
+    assert step.kernel == "scf.if"
+    module.verify()
+
+
 def test_operations_of_a_microkernel_are_those_of_its_meaning() -> None:
     """Its accumulating statement, at every point of the loops: [8, 5] by [5, 48]."""
     (step,) = split_steps(parse_module(new_context(), MICROKERNEL_CALL))
