@@ -7,6 +7,7 @@ everything else, sin, cos, pow and all of f64, is the C library's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from inarch.backends.c.types import literal
@@ -191,7 +192,6 @@ _HELPERS: dict[str, str] = {
     **{f"inarch_fma_{d.name}": scalar_text(d) for d in _FLOATS},
     **{fused_name(n, d): fused_text(n, d) for n in (2, 4, 8, 16) for d in _FLOATS},
     **SCALARS,
-    **{name: text for lanes in (4, 8, 16) for name, text in several_texts(lanes).items()},
     **{f"inarch_max_{d.name}": _ordered(d, "max", ">") for d in _FLOATS},
     **{f"inarch_min_{d.name}": _ordered(d, "min", "<") for d in _FLOATS},
     **{f"inarch_raised_{d.name}": _bounded(d, "raised", "<=") for d in _FLOATS},
@@ -223,12 +223,21 @@ _HELPERS: dict[str, str] = {
 def helpers_text(names: Iterable[str]) -> str:
     """The C of the helpers `names` and of those that they call, each once, callees first."""
     wanted = set(names)
+    # Those of vectors are spelled for the lanes that are asked for: all would take each process 20 ms.
+    lanes = {
+        int(found[1])
+        for name in wanted
+        if (found := re.fullmatch(r"inarch_\w+_v(\d+)f32(_x\d)?", name))
+    }
+    table = _HELPERS | {
+        name: text for n in sorted(lanes) for name, text in several_texts(n).items()
+    }
     pending = list(wanted)
     while pending:
-        text = _HELPERS[pending.pop()]
-        for other in _HELPERS:
+        text = table[pending.pop()]
+        for other in table:
             if other not in wanted and f"{other}(" in text:
                 wanted.add(other)
                 pending.append(other)
     # The table is in order of dependence.
-    return "".join(text for name, text in _HELPERS.items() if name in wanted)
+    return "".join(text for name, text in table.items() if name in wanted)

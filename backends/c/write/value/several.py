@@ -9,6 +9,7 @@ sums of exponentials), with the same bits.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from inarch.backends.c.write.value.elementary import (
     FUNCTIONS,
@@ -49,6 +50,7 @@ def several_name(function: str, lanes: int) -> str:
     return f"{vector_name(function, lanes)}_x{TOGETHER}"
 
 
+@cache
 def several_texts(lanes: int) -> dict[str, str]:
     """Name -> C of the functions of several vectors, and of what they call, callees first."""
     functions = {
