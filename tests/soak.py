@@ -202,9 +202,9 @@ def _minutes(text: str) -> float:
     try:
         found = float(text)
     except ValueError:
-        found = 0.0
-    if not 0 < found < math.inf:
-        raise argparse.ArgumentTypeError(f"expected minutes > 0, found '{text}'")
+        found = -1.0
+    if not 0 <= found < math.inf:
+        raise argparse.ArgumentTypeError(f"expected minutes >= 0, found '{text}'")
     return found
 
 
