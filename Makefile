@@ -113,7 +113,7 @@ performance: setup ## measure networks, choices and layers, and write the pages 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py
 
-instructions: setup ## what compiling and running cost in instructions, against what is committed (benchmarks/instructions.py; BEFORE=REV)
+instructions: setup ## instructions of compilation and runs, against the committed counts (benchmarks/instructions.py; BEFORE=REV)
 	$(BIN)/python benchmarks/instructions.py $(BEFORE)
 
 release: setup ## build a version, try it in clean environments, write its hashes (VERSION=X.Y.Z; tests/release.py); nothing is pushed

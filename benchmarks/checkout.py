@@ -1,4 +1,4 @@
-"""A revision of this repository in a folder of its own, for what is compared with the working tree."""
+"""A revision of this repository in a folder of its own, to compare the working tree with."""
 
 from __future__ import annotations
 

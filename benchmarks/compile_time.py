@@ -80,7 +80,7 @@ weights, of verification, and of that hash.
 def measure(root: Path, model: Path) -> tuple[float, float, float]:
     """CPU seconds with the checkout at `root`, of them those of verification, and beside them of the hash."""
     given = {**os.environ, "PYTHONPATH": str(root)}
-    given.pop("PYTHONDONTWRITEBYTECODE", None)  # what is parsed again each time is not our doing
+    given.pop("PYTHONDONTWRITEBYTECODE", None)  # parsing sources again is not counted
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROBE, str(root), str(model)],
         stdout=subprocess.PIPE,

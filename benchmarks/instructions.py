@@ -1,4 +1,4 @@
-"""What compiling and running cost in instructions: the working tree against what is committed, or a revision.
+"""Instructions of compilation and runs: the working tree against the committed counts, or a revision.
 
     python benchmarks/instructions.py                        # against benchmarks/instructions.json
     python benchmarks/instructions.py HEAD~3 [--models lenet,bert_base] [--json]
@@ -45,7 +45,7 @@ from inarch.machine.compilers import find_compiler
 TARGET = "x86-64-v3"
 """valgrind has no AVX-512."""
 MOST = 1.02
-"""Of the instructions before: what is not named. Repeats differ by 0.001."""
+"""Largest ratio to the instructions before that is not reported. Repeats differ by 0.001."""
 KEPT = ROOT / "benchmarks" / "instructions.json"
 PACKAGES = ("numpy", "onnx", "xdsl")
 
@@ -72,7 +72,7 @@ class Counter:
 
     name: str
     words: tuple[str, ...]
-    """Behind them the program's; `{out}` is a file for what is counted."""
+    """The program's words follow; `{out}` is a file for the count."""
     said: str
     """The pattern of the count in that file."""
 
@@ -124,9 +124,7 @@ def find_counter() -> Counter:
 def _run(command: Sequence[str], folder: Path, given: Mapping[str, str]) -> None:
     """Raises SystemExit with the end of what it said where it fails."""
     environment = {**os.environ, **given}
-    environment.pop(
-        "PYTHONDONTWRITEBYTECODE", None
-    )  # what is parsed again each time is not our doing
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # parsing sources again is not counted
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

@@ -102,7 +102,7 @@ def unexplained(taken: dict[Branch, bool], said: Mapping[tuple[str, int], str]) 
 
 
 def report(taken: dict[Branch, bool], said: Mapping[tuple[str, int], str]) -> float:
-    """Prints what is taken; returns the percentage of all."""
+    """Prints the taken branches; returns their percentage."""
     for (name, line), reason in sorted(said.items()):
         count = sum(not is_taken for (*at, _), is_taken in taken.items() if at == [name, line])
         print(f"{name}:{line}: {count} not taken because {reason}")
@@ -115,7 +115,7 @@ def report(taken: dict[Branch, bool], said: Mapping[tuple[str, int], str]) -> fl
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """1: a test failed, too few branches are taken, or one that is not has no reason."""
+    """1: a test failed, too few branches are taken, or an untaken one has no reason."""
     about, _, rest = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(
         description=about, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -1,6 +1,6 @@
 """A release: the changelog's section, wheels and sdist, each tried in a clean environment, and their hashes.
 
-    make release VERSION=0.2.0        # of a clean tree; writes dist/, and what is to be committed
+    make release VERSION=0.2.0        # of a clean tree; writes dist/, and the files to commit
 
 What is *Unreleased* in CHANGELOG.md becomes the version's, with today's date, and `inarch.__version__` is
 set: in a copy of the tree, from which all is built, twice. Times in the files are those of that date and

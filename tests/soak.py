@@ -2,7 +2,7 @@
 
     make soak MINUTES=30                                    # all parts in turn, at nice 19
     python tests/soak.py --part programs --part parsers --minutes 5
-    python tests/soak.py --report                           # by part, what is old, and what is still to run
+    python tests/soak.py --report                           # by part: age, and cases still to run
     python tests/soak.py --list                             # the parts, their units, and what is missing here
 
 A unit that has ended is a line in `tests/soak.jsonl`, which is committed: what ran, with which seed, and what
@@ -198,7 +198,7 @@ def _print_list(parts: Sequence[Part]) -> None:
 
 
 def _minutes(text: str) -> float:
-    """Raises ArgumentTypeError for what is no time."""
+    """Raises ArgumentTypeError for other text."""
     try:
         found = float(text)
     except ValueError:

@@ -132,7 +132,7 @@ def _seeds(name: str) -> Sequence[bytes]:
 
 
 def _guide(name: str, folder: Path, options: list[str]) -> None:
-    """Runs Atheris, which ends the process; a fault is a file, and the search goes on behind it."""
+    """Runs Atheris, which ends the process; a fault is a file, and the search continues after it."""
     import atheris  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
 
     guide: Any = atheris

@@ -19,7 +19,7 @@ from soak_finds import loads
 
 @dataclass(frozen=True)
 class Home:
-    """The clone: what is read and written of it."""
+    """The clone: the files read and written there."""
 
     root: Path = Path(__file__).resolve().parents[1]
 
@@ -70,7 +70,7 @@ def processor() -> str:
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
-    """The lines of a ledger; what is no line of ours (a merge's marks, half a line) is told and left out."""
+    """The lines of a ledger; other text (merge markers, half a line) is reported and skipped."""
     if not path.exists():
         return []
     found: list[dict[str, Any]] = []
@@ -96,11 +96,11 @@ def add_line(path: Path, line: Mapping[str, Any]) -> None:
             file.seek(end - 1)
             text = (
                 text if file.read(1) == b"\n" else "\n" + text
-            )  # behind half a line of another program
+            )  # after half a line of another program
         os.write(file.fileno(), text.encode())
 
 
 def next_seed(part: str, lines: Sequence[Mapping[str, Any]]) -> int:
-    """The one behind the greatest that the part has had."""
+    """The successor of the greatest that the part has had."""
     had = [line["seeds"][1] for line in lines if line["part"] == part and line.get("seeds")]
     return max(had, default=0) + 1  # 0 is the gate's

@@ -277,7 +277,8 @@ def programs_unit(
     count = str(PROGRAMS // 3 if "--large" in options else PROGRAMS)
     command = (
         sys.executable, "-m", "inarch.testing.generate", "--check", level, "--seed", "{seed}",
-        "--count", count, "--by-turns", "--jobs", "{jobs}", "--out", "{folder}", "--json", *targets, *options,
+        "--count", count, "--rotate-targets", "--jobs", "{jobs}", "--out", "{folder}", "--json",
+        *targets, *options,
     )  # fmt: skip
     return Unit(name, command, read, variables, missing, aim)
 
@@ -434,7 +435,7 @@ def read_speed(done: Done) -> Result:
 
 
 def _instructions() -> Iterator[Unit]:
-    """Of each network a unit, against what is committed."""
+    """A unit for each network, against the committed counts."""
     path = ROOT / "benchmarks" / "instructions.json"
     for model in json.loads(path.read_text())["counts"]:
         command = (sys.executable, "benchmarks/instructions.py", "--models", model, "--json")
@@ -442,7 +443,7 @@ def _instructions() -> Iterator[Unit]:
 
 
 def read_instructions(done: Done) -> Result:
-    """Its JSON has what is counted now by what it was; without perf and valgrind there is none."""
+    """Its JSON has the ratios of counts to those before; without perf and valgrind there is none."""
     said = loads(done.out)
     if said is None:
         return Result(skipped=_last(done)) if "error: expected perf" in done.err else _broken(done)

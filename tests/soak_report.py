@@ -1,4 +1,4 @@
-"""What the search has run and found, by part: sums over the ledger, what is old, and what is still to run."""
+"""What the search has run and found, by part: sums over the ledger, age, and cases still to run."""
 
 from __future__ import annotations
 

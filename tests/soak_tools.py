@@ -73,7 +73,7 @@ def lacks(*names: str) -> str:
 
 
 def main(tools: Sequence[Tool] = TOOLS, *, is_root: bool | None = None) -> int:
-    """Installs what is missing, and says what is where."""
+    """Installs missing tools, and lists where each is."""
     is_root = os.geteuid() == 0 if is_root is None else is_root
     missing = [tool for tool in tools if tool.find() is None]
     by_apt = [tool.apt for tool in missing if tool.apt]

@@ -252,7 +252,7 @@ class _Rows:
         """The rows that follow those of this call come while these are computed with.
 
         Loops over blocks of rows read each block from memory in the nest before this one, which
-        computes too little for what it reads. Behind the last row nothing is there, which does no harm.
+        computes too little for what it reads. A prefetch past the last row has no effect.
         """
         for element in dict.fromkeys(elements(update)):
             nbytes = DTYPES[self.writer.dtypes[element.operand]].nbytes

@@ -5,7 +5,7 @@
         inarch_exp_v8f32_x4(a - m, &y, a_1 - m, &y_1, ...);      see `value/several.py`
         store y, y_1, ...
     }
-    for (; n < N; n++)                                           what is left, as any nest
+    for (; n < N; n++)                                           the remainder, as any nest
 
 C compilers make vectors of such loops, one at a time. A point has the same bits in either.
 """
@@ -96,7 +96,7 @@ def emit_strips(op: NestOp, nest: LoopNest, lanes: int, scope: Scope) -> None:
 def _arguments(
     op: NestOp, nest: LoopNest, lanes: int, values: Values, scope: Scope
 ) -> dict[SSAValue, Value]:
-    """The elements that the body uses at the lanes of one vector; those that stand still are numbers."""
+    """The elements that the body uses at the lanes of one vector; invariant operands are scalars."""
     found: dict[SSAValue, Value] = {}
     along = len(nest.loops) - 1
     for argument, read in zip(op.element_arguments(op.body), nest.reads, strict=True):

@@ -37,7 +37,7 @@ class IOBinding:
         """The bound call of what is bound now; False: there is none."""
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
-        """Reads an input from an array, at each run as it is then. Raises RuntimeError for what is none."""
+        """Reads an input from an array, at each run. Raises RuntimeError for other objects."""
         if not isinstance(cast("object", arr_on_cpu), np.ndarray):
             raise RuntimeError(
                 f"Unable to create OrtValue from the given python object of '{name}'"

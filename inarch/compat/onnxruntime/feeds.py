@@ -38,7 +38,7 @@ def checked_types(outputs: object, feed: Mapping[Any, object], options: object) 
 def checked_feed(feed: Mapping[str, object], args: Mapping[str, NodeArg]) -> dict[str, Array]:
     """The arrays of a feed, without those that are None.
 
-    Raises RuntimeError for what is no array, then InvalidArgument for what does not fit.
+    Raises RuntimeError for other objects, then InvalidArgument for a wrong type or shape.
     """
     given = {name: value for name, value in feed.items() if value is not None}
     found = {name: array_of(value, name, args.get(name)) for name, value in given.items()}
@@ -82,7 +82,7 @@ def check(array: Array, arg: NodeArg) -> None:
 def array_of(value: object, name: str, arg: NodeArg | None) -> Array:
     """The array of an input: row-major, aligned, in the byte order of this machine.
 
-    Lists become arrays of the input's type. Raises RuntimeError for what is no array.
+    Lists become arrays of the input's type. Raises RuntimeError for other objects.
     """
     if isinstance(value, OrtValue):
         value = value.numpy()

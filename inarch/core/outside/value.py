@@ -116,7 +116,7 @@ class Value:
         return document.fault(f"{before}{text}", where=where or None)
 
     def read(self, kind: type[T]) -> T:
-        """The value as a `kind`, a dataclass. Raises the document's error for what is none.
+        """The value as a `kind`, a dataclass. Raises the document's error for other values.
 
         Its fields are of text, numbers, bool, paths, literals, dataclasses, sequences, mappings by name, or
         None; `Annotated` with a `Limit` what not every value fits. A class with a method `read_from`

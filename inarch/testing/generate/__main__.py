@@ -74,7 +74,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--load", action="append", default=[], metavar="FILE", help="a file that defines a backend")
     add("--optimize", choices="0123", default="1", help="-O of the C compiler (1)")
     add("--batch", type=int, default=10, help="programs in one library (10)")
-    add("--by-turns", action="store_true", help="each library for one of the targets, not for all")
+    add(
+        "--rotate-targets",
+        action="store_true",
+        help="each library for one of the targets, not for all",
+    )
     add("--jobs", type=int, default=1, help="processes at once (1)")
     add("--seconds", type=float, default=120, help="before a silent process is a hang (120)")
     add("--shrink", type=float, default=30, help="seconds to make a failing program smaller (30)")
@@ -143,7 +147,7 @@ def _check(arguments: Any) -> int:
     job = Job(
         arguments.check, arguments.seed, arguments.start, arguments.count, arguments.batch, targets,
         (f"-O{arguments.optimize}",), arguments.out, arguments.shrink, arguments.large, arguments.full,
-        backends, tuple(arguments.load), arguments.by_turns,
+        backends, tuple(arguments.load), arguments.rotate_targets,
     )  # fmt: skip
     outcome = check(job, jobs=arguments.jobs, seconds_each=arguments.seconds, progress=_progress)
     sys.stderr.write("\n")

@@ -99,7 +99,7 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     add = parser.add_argument
     add("--seed", type=int, default=0, help="of the first model (0)")
-    add("--run", type=int, default=0, help="begin behind as many runs (0)")
+    add("--run", type=int, default=0, help="skip as many runs (0)")
     add("--count", type=int, default=10, help="how many models (10)")
     add("--calls", type=int, default=CALLS, help=f"of each ({CALLS})")
     add("--seconds", type=float, default=float("inf"), help="stop after as many")

@@ -27,7 +27,7 @@ def outcome_of(step: Callable[[State], Any], at: State) -> Outcome:
     """Does it."""
     try:
         return Outcome(step(at))
-    except Exception as error:  # noqa: BLE001 - of any class: that is what is compared
+    except Exception as error:  # noqa: BLE001 - of any class: classes are compared
         return Outcome(error=type(error).__name__, text=str(error).split("\n")[0][:300])
 
 

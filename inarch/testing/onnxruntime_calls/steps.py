@@ -27,7 +27,7 @@ class State:
     session: Any = None
     binding: Any = None
     ran: bool = False
-    """Whether what is bound was run as it is."""
+    """Whether the bound arrays ran without a copy."""
     values: list[Any] = field(default_factory=list[Any])
     kept: list[Array] = field(default_factory=list[Array])
     """Memory that is bound."""
@@ -248,7 +248,7 @@ class Drawing:
     # -------------------------------------------------------------------------------- bindings, values
 
     def bound(self) -> Drawn:
-        """Binds, or runs what is bound."""
+        """Binds, or runs the bound arrays."""
         what: str = self.one([
             "bind_cpu_input", "bind_cpu_input", "bind_input", "bind_ortvalue_input", "bind_output",
             "bind_output", "bind_output at", "bind_ortvalue_output", "run", "run",

@@ -440,7 +440,7 @@ def test_editing_a_backend_is_enough(model: Path, toy: Load, tmp_path: Path) -> 
     path.write_text(path.read_text().replace("in[i] + 1", "in[i] + 2"))
     said, modules = shown()
     assert "7.3891" in said
-    # Python lists modules below one that `import_module` imports, not that one.
+    # Python lists the submodules of a package that `import_module` imports, not the package.
     assert "numpy" in {name.partition(".")[0] for name in modules}
     heavy = {"onnx", "onnxruntime", "torch", "jax", "hypothesis"}
     assert heavy & set(modules) == set()

@@ -69,7 +69,7 @@ def test_passes_and_patterns_of_the_table_exist() -> None:
 
 
 def test_the_items_of_the_tutorial_have_a_place() -> None:
-    """T18: `test_docs` runs what is there, and holds that links go to headings."""
+    """T18: `test_docs` runs the blocks, and checks that links go to headings."""
     rows = [line.split("|") for line in TEXT.splitlines() if line.startswith("|")]
     for item in TUTORIAL:
         ((_, _, answer, *_),) = [row for row in rows if item in row[1] and "](" in row[2]]

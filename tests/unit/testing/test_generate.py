@@ -217,8 +217,8 @@ def test_several_programs_are_one_library() -> None:
 def test_each_library_is_for_the_next_target() -> None:
     job = Job("loop", 0, 0, 40, 10, ("a", "b", "c"), (), "", 0, False, False)
     assert job.targets_of(10) == ("a", "b", "c")
-    by_turns = replace(job, by_turns=True)
-    assert [by_turns.targets_of(start) for start in range(0, 40, 10)] == [
+    rotate_targets = replace(job, rotate_targets=True)
+    assert [rotate_targets.targets_of(start) for start in range(0, 40, 10)] == [
         ("a",),
         ("b",),
         ("c",),

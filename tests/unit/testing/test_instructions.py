@@ -1,4 +1,4 @@
-"""Counts of instructions: what counts them, what they are compared with, and what is named."""
+"""Counts of instructions: counters, references, and reports."""
 
 from __future__ import annotations
 

@@ -522,7 +522,7 @@ def test_each_compiler_that_is_installed_has_its_units(
 def test_tools_that_are_missing_are_named_and_installed_as_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Others print the one line to run; what is here is said, and nothing is run for it."""
+    """Others print the one line to run; present tools are listed, and nothing runs for them."""
     made = tmp_path / "made"
     apt = tmp_path / "apt-get"
     apt.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n[ "$1" = update ] || touch {made}\n')

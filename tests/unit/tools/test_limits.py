@@ -79,7 +79,7 @@ def test_time_follows_what_a_model_means(kind: str, tmp_path: Path) -> None:
     """CPU time of four times as many operations is no more than five times as long."""
     path = tmp_path / "m.onnx"
     found: list[float] = []
-    for count in (2, 300, 1200):  # the first one imports what is needed
+    for count in (2, 300, 1200):  # the first one imports modules
         path.write_bytes(many(kind, count).SerializeToString())
         start = time.process_time()
         done = cli.run(["compile", str(path), "--emit=kernel", "-o", str(tmp_path / "m.mlir")])

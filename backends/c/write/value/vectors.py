@@ -97,7 +97,7 @@ def evaluate_several(
     assert len(arguments) == TOGETHER, "a strip has so many vectors"
     values = [dict(each) for each in arguments]
     last = block.last_op
-    assert last is not None, "the verifier has seen to it"
+    assert last is not None, "verified"
     for op in block.ops:
         if op.has_trait(IsTerminator) or is_fused(op):
             continue

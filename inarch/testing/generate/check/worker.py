@@ -43,12 +43,12 @@ class Job:
     backends: tuple[str, ...] = ()
     load: tuple[str, ...] = ()
     """Files that define backends, as `--load` of `inarch` takes them."""
-    by_turns: bool = False
+    rotate_targets: bool = False
     """Each library is for one of the targets, the next one for the next: more programs in that time."""
 
     def targets_of(self, start: int) -> tuple[str, ...]:
         """Those of the library whose first program is `start`."""
-        if not self.by_turns:
+        if not self.rotate_targets:
             return self.targets
         return (self.targets[start // self.batch % len(self.targets)],)
 

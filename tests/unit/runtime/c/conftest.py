@@ -222,7 +222,7 @@ def write(crafted: Path, tmp_path: Path) -> Callable[[Index], Path]:
 
     def written(index: Index) -> Path:
         path = tmp_path / "m.inarch"
-        path.unlink(missing_ok=True)  # one that is open stays as it is
+        path.unlink(missing_ok=True)  # an open one keeps its content
         path.write_bytes(file_of(crafted.read_bytes(), index))
         return path
 

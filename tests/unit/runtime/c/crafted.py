@@ -1,4 +1,4 @@
-"""Artifacts that nobody compiled: an index with any numbers and texts, behind the library of crafted.c."""
+"""Artifacts that nobody compiled: an index with any numbers and texts, after the library of crafted.c."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Part(Weight):
-    """Bytes for the loader of its format, and what is shipped with it."""
+    """Bytes for the loader of its format, and the files shipped with it."""
 
     name: str = "raw"
     version: str = ""
@@ -97,7 +97,7 @@ class Part(Weight):
 
 @dataclass(frozen=True)
 class Variant:
-    """The program for one kind of CPU; None: what is right for the file."""
+    """The program for one kind of CPU; None: the right one for the file."""
 
     target: str = "generic"
     library: tuple[int, int | None, str | None] = (0, None, None)

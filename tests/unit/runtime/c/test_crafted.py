@@ -369,7 +369,7 @@ def test_ends_of_files(runtime: Any, tmp_path: Path) -> None:
 def test_targets_that_are_asked_for(
     runtime: Any, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many as fit are told; one that is asked for is not passed by."""
+    """As many as fit are listed; the requested one is among them."""
     names = [letter * 800 for letter in "abc"]
     path = write(
         replace(Index(), prefix="lacking", variants=[Variant(target=name) for name in names])

@@ -130,7 +130,7 @@ def test_what_a_library_says_is_told_of_the_function(runtime: Any, call: Call) -
 
 
 def test_workspaces(runtime: Any, write: Write) -> None:
-    """Too small, the caller's beside an allocator, and one that the allocator has not."""
+    """Too small, the caller's beside an allocator, and unknown to the allocator."""
     path = write(Index())
     call = Call(runtime, path)
     space = np.zeros(256, np.uint8)
