@@ -38,7 +38,18 @@ _MAX_BYTES = 1 << 62
 _MAX_PATH = 4095
 """Linux's bound, in bytes."""
 
-_REPR = reprlib.Repr()  # which does not follow values into any depth
+
+class _Repr(reprlib.Repr):
+    """Follows values into no depth, and writes no number that Python refuses to write in decimal."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        bits = x.bit_length()
+        return repr(x) if bits <= _WRITTEN_BITS else f"an integer of {bits} bits"
+
+
+_WRITTEN_BITS = 4096
+
+_REPR = _Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 1000
 _REPR.maxlist = _REPR.maxdict = 60
 

@@ -73,6 +73,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         f"leaf.ratio: expected a number, found {'1' + '0' * 56}...",
     ),
     (
+        {"leaf": {"size": 1, "ratio": 1 << 20_000}},
+        "leaf.ratio: expected a number, found an integer of 20001 bits",
+    ),
+    (
         {"leaf": {"size": 1, "ration": 1}},
         "no field 'ration' in leaf; did you mean 'ratio'? Known: ratio, size",
     ),
