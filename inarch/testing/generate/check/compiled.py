@@ -76,7 +76,7 @@ class Compiled:
         outputs = self._called(name, inputs, 1)
         again = self._called(name, inputs, THREADS)
         for number, (one, other) in enumerate(zip(outputs, again, strict=True)):
-            if one.tobytes() != other.tobytes():
+            if not _same(one, other):
                 raise InarchError(
                     f"@{name}: output {number} by {THREADS} threads is another than by one"
                 )
@@ -110,6 +110,17 @@ class Compiled:
             self.weights.check("the weights", self.weights.content, unchanged=True)
         finally:  # so that one program's fault is not the next one's
             self.weights.array[...] = self.weights.content
+
+
+def _same(one: Array, other: Array) -> bool:
+    """Whether they have the same bits. A NaN is a NaN: C compilers swap the operands of products and
+    sums, in vectors otherwise than in numbers, and the first one's sign and payload is the result's."""
+    if one.dtype.kind != "f":
+        return one.tobytes() == other.tobytes()
+    nan = np.isnan(one)
+    return bool(
+        np.array_equal(nan, np.isnan(other)) and one[~nan].tobytes() == other[~nan].tobytes()
+    )
 
 
 def _signless(array: Array, takes: Any, number: int) -> Array:
