@@ -62,7 +62,8 @@ def are_disjoint(a: Form, b: Form) -> bool:
 
     For a step m, terms that are multiples of m fall away; what is left of each runs between two bounds.
     Elements can only be equal where these ranges meet modulo m. Every coefficient is tried as m, and
-    their greatest common divisor (columns of a matrix, odd and even elements); first, none (ranges).
+    their greatest common divisor (columns of a matrix, odd and even elements); first, none (ranges). Then
+    values of the terms are tried, the largest steps first (every second pixel of rows of an odd size).
 
     >>> are_disjoint(Form((4, 1), (4, 2), 0), Form((4, 1), (4, 2), 2))  # two halves of rows of 4
     True
@@ -75,7 +76,9 @@ def are_disjoint(a: Form, b: Form) -> bool:
     if high < other_low or other_high < low:
         return True
     moving = {abs(c) for f in (a, b) for c, n in zip(f.coefficients, f.sizes, strict=True) if n > 1}
-    return any(_meet_nowhere(a, b, step) for step in {gcd(*moving), *moving} if step)
+    if any(_meet_nowhere(a, b, step) for step in {gcd(*moving), *moving} if step):
+        return True
+    return not _Difference.of(a, b).may_be_zero()
 
 
 def _meet_nowhere(a: Form, b: Form, step: int) -> bool:
@@ -83,6 +86,56 @@ def _meet_nowhere(a: Form, b: Form, step: int) -> bool:
     other_low, other_high = _span(b, step)
     # Is there a multiple of the step between the least and the largest difference?
     return (high - other_low) // step * step < low - other_high
+
+
+@dataclass
+class _Difference:
+    """An element of one form less one of another: `constant + sum of step * x`, x between bounds.
+
+    Which x make it 0 is searched for from the largest step on: what is left must be in reach of the smaller
+    ones, and a multiple of their divisor. So few values are left that most searches are short.
+    """
+
+    constant: int
+    terms: list[tuple[int, int, int]]
+    """Step, least and greatest x; the largest step first."""
+    tries: int = 256
+    """Then it may be 0."""
+
+    @staticmethod
+    def of(a: Form, b: Form) -> _Difference:
+        """A - b."""
+        bounds: dict[int, tuple[int, int]] = {}
+        for form, sign in ((a, 1), (b, -1)):
+            for coefficient, size in zip(form.coefficients, form.sizes, strict=True):
+                step, most = abs(coefficient), size - 1
+                if step and most:
+                    low, high = bounds.get(step, (0, 0))
+                    upwards = (coefficient > 0) == (sign > 0)
+                    bounds[step] = (low, high + most) if upwards else (low - most, high)
+        terms = [(step, *bounds[step]) for step in sorted(bounds, reverse=True)]
+        return _Difference(a.constant - b.constant, terms)
+
+    def may_be_zero(self, at: int = 0, left: int | None = None) -> bool:
+        """Whether terms from `at` on may make up for `left`."""
+        left = self.constant if left is None else left
+        if at == len(self.terms):
+            return left == 0
+        step, least, most = self.terms[at]
+        rest = self.terms[at + 1 :]
+        low = sum(each * first for each, first, _ in rest)
+        high = sum(each * last for each, _, last in rest)
+        divisor = gcd(*(each for each, _, _ in rest))
+        first = max(least, -((left + high) // step))
+        last = min(most, -(left + low) // step)
+        for x in range(first, last + 1):
+            self.tries -= 1
+            if self.tries < 0:
+                return True
+            more = left + step * x
+            if (more % divisor == 0 if divisor else more == 0) and self.may_be_zero(at + 1, more):
+                return True
+        return False
 
 
 def turns_apart(forms: Sequence[Form], axis: int) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
+from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.once import cached_property
 from inarch.dialects.loop.footprint import Form, Place, Places, Touch, may_meet, place_of
@@ -22,7 +23,6 @@ from inarch.dialects.loop.indirect import base_of, over_all, picks_of
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.ir.index.affine import linear_form, print_affine_expr
 from inarch.ir.index.linear import Linear
-from inarch.ir.require import require
 
 if TYPE_CHECKING:  # it imports us
     from inarch.dialects.loop.nest import NestOp
@@ -193,17 +193,17 @@ def check_overlaps(nest: NestOp, places: Places | None = None) -> None:
     reads, writes = reads_of(nest, places), writes_of(nest, places)
     for position, write in enumerate(writes):
         for operand, read in enumerate(reads):
-            require(
-                read.is_at_point_of(write) or not read.meets(write),
-                "C8",
-                f"expected operand {operand} to read what output {position} writes at the same point "
+            if read.is_at_point_of(write) or not read.meets(write):
+                continue
+            raise VerifyException(
+                f"C8: expected operand {operand} to read what output {position} writes at the same point "
                 f"only, found a read at {read.text} and a write at {write.text} of one buffer; "
-                "write to another buffer",
+                "write to another buffer"
             )
         for other, second in enumerate(writes[:position]):
-            require(
-                not second.meets(write),
-                "C8",
-                f"expected outputs {other} and {position} to write different elements, found "
-                f"{second.text} and {write.text} of one buffer; write to two buffers",
+            if not second.meets(write):
+                continue
+            raise VerifyException(
+                f"C8: expected outputs {other} and {position} to write different elements, found "
+                f"{second.text} and {write.text} of one buffer; write to two buffers"
             )

@@ -39,8 +39,7 @@ def zero_margins(buffer: SSAValue) -> Margins:
         return nothing
     zeros: list[_Box] = []
     others: list[_Box] = []
-    for use in buffer.uses:
-        op = use.operation
+    for op in dict.fromkeys(use.operation for use in buffer.uses):  # some use it many times
         if not isinstance(op, NestOp) or op.parent is not buffer.owner.parent:
             return nothing  # a view, or an op whose writes are not known
         if buffer not in op.outs:
