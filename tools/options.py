@@ -67,6 +67,21 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="use this microkernel, or template, nowhere (repeatable)",
     )
     parser.add_argument(
+        "--algorithm",
+        action="append",
+        default=[],
+        metavar="OP-OR-GLOB=NAME",
+        help="compute these ops by this algorithm: conv=winograd-2x2, 'layer1/*=direct' (repeatable); see "
+        "`inarch list algorithms`",
+    )
+    parser.add_argument(
+        "--numerics",
+        default="bounded",
+        metavar="strict|bounded|fast",
+        help="which algorithms may be chosen: strict, what each op states; bounded (default), those whose "
+        "errors have a proved bound that is no larger; fast, also those of which drawn inputs say so",
+    )
+    parser.add_argument(
         "--no-measure",
         action="store_true",
         help="estimate what calls of kernels take that state no cost (default: measure them, once on each "
@@ -239,6 +254,8 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
         name=arguments.name,
         microkernels=microkernel_names(arguments.microkernel, "--microkernel"),
         without=microkernel_names(arguments.without, "--without"),
+        algorithms=tuple(arguments.algorithm),
+        numerics=arguments.numerics,
         measure=not arguments.no_measure,
         records=tuple(arguments.records),
         schedule=arguments.schedule,

@@ -24,7 +24,11 @@ from inarch.driver.compiler import compile as compile_model
 from inarch.driver.options import Options
 from inarch.ir.context import store_of
 from inarch.ir.functions import is_public
+from inarch.ir.report.facts import facts_of
 from inarch.ir.text import print_module
+from inarch.passes.graph.choose_algorithm import Algorithms
+from inarch.passes.lower.algorithm import IdleAlgorithmError, drop_selection
+from inarch.passes.lower.graph_to_loop import GraphToLoopPass
 from inarch.passes.tensorize.tensorize import IdleKernelError
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
 from inarch.runtime.module import Module
@@ -46,6 +50,8 @@ class FaultPlace:
     function: str | None = None
     kernel: str | None = None
     backend: str | None = None
+    algorithms: tuple[str, ...] = ()
+    """Of a pass that lowers by algorithms, which are not the ops' own: those, and where they come from."""
 
     @property
     def text(self) -> str:
@@ -60,7 +66,8 @@ class FaultPlace:
             "together": "no pass and no compiled function alone",
         }[self.stage]
         kernel = f", microkernel '{self.kernel}'" if self.kernel else ""
-        return f"{where}: {culprit}{kernel}"
+        by = f", algorithm {' and '.join(self.algorithms)}" if self.algorithms else ""
+        return f"{where}: {culprit}{kernel}{by}"
 
     def as_json(self) -> dict[str, Any]:
         """For `--json`."""
@@ -71,6 +78,7 @@ class FaultPlace:
             "function": self.function,
             "microkernel": self.kernel,
             "backend": self.backend,
+            "algorithms": list(self.algorithms),
         }
 
 
@@ -87,11 +95,15 @@ def compiled_part(
     wish: dict[str, Any] = {**keywords, "progress": progress}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            return compile_model(part.module.clone(), context=own_context(part, context), **wish)
-        except IdleKernelError:
-            del part.module.attributes["inarch.microkernels"]
-            return compile_model(part.module.clone(), context=own_context(part, context), **wish)
+        while True:
+            try:
+                return compile_model(
+                    part.module.clone(), context=own_context(part, context), **wish
+                )
+            except IdleKernelError:
+                del part.module.attributes["inarch.microkernels"]
+            except IdleAlgorithmError as idle:
+                drop_selection(part.module, idle.selection)
 
 
 def run_part(
@@ -139,7 +151,10 @@ def place_of(
     try:
         run_pipeline(own, module, options.passes(), watching)
     except _Guilty as guilty:
-        return FaultPlace("pass", inside, pass_name=str(guilty))
+        report = facts_of(own).get(Algorithms)
+        lowers = report is not None and str(guilty) == GraphToLoopPass.name
+        algorithms = tuple(report.taken) if report is not None and lowers else ()
+        return FaultPlace("pass", inside, pass_name=str(guilty), algorithms=algorithms)
     found = _wrong_function(own, module, progress, seconds, options.host)
     if found is None:
         return FaultPlace("together", inside)

@@ -43,7 +43,10 @@ hangs."""
 
 _NOBODY = "--dump-regions: expected a backend; name one with --backend"
 
-_IMPORTED = ("dims", "shapes", "values", "target", "name", "microkernels", "without", "measure")
+_IMPORTED = (
+    "dims", "shapes", "values", "target", "name", "microkernels", "without", "measure",
+    "algorithms", "numerics",
+)  # fmt: skip
 """Keywords of a compilation that say what is read."""
 
 

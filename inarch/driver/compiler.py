@@ -59,6 +59,8 @@ from inarch.ir.target import (
 )
 from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
+from inarch.passes.graph.choose_algorithm import Algorithms, numerics_of
+from inarch.passes.lower.algorithm import ASKED, NUMERICS, checked_policy
 from inarch.passes.lower.count import check_count
 from inarch.passes.partition.match.own import passes_of_backends
 from inarch.passes.tuned import warn_of_refused
@@ -205,7 +207,7 @@ def build(
         progress,
         jobs=chosen.jobs,
         timeout=chosen.timeout,
-        provenance=provenance,
+        provenance={**provenance, **numerics_of(module, facts_of(ctx).get(Algorithms))},
         is_relocatable=chosen.relocatable,
         is_embedding=chosen.embed,
     )
@@ -370,6 +372,11 @@ def _set_wishes(module: ModuleOp, chosen: Options) -> None:
         module.attributes[DEMANDED] = names
     if chosen.without:
         module.attributes[WITHOUT] = ArrayAttr(StringAttr(kernel) for kernel in chosen.without)
+    if chosen.algorithms:
+        asked = [StringAttr(text) for text in chosen.algorithms]
+        module.attributes[ASKED] = ArrayAttr(asked)
+    if chosen.numerics != Options().numerics:
+        module.attributes[NUMERICS] = StringAttr(checked_policy(chosen.numerics))
     if not chosen.measure:
         module.attributes[ESTIMATED] = UnitAttr()
     if chosen.schedule is not None:

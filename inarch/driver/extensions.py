@@ -10,6 +10,7 @@ from pathlib import Path
 from inarch.core.plugins import Extensions, load_file
 
 _TABLES = {
+    "algorithms": ("inarch.passes.lower.algorithm", "ALGORITHMS"),
     "backends": ("inarch.backends", "BACKENDS"),
     "definitions": ("inarch.definitions.frame", "FAMILIES"),
     "dialects": ("inarch.dialects", "DIALECTS"),

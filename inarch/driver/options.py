@@ -40,6 +40,8 @@ class Settings(TypedDict, total=False):
     measure_regions: bool
     microkernels: Sequence[str]
     without: Sequence[str]
+    algorithms: Sequence[str]
+    numerics: str
     measure: bool
     records: Sequence[str | Path]
     schedule: str | Path | None
@@ -105,6 +107,11 @@ class Options:
     `"my-gemm{MR=6}"`: only its members with these parameters."""
     without: Sequence[str] = ()
     """Microkernels and templates that nothing may use."""
+    algorithms: Sequence[str] = ()
+    """`SELECTOR=algorithm`: ops that are computed by it, wherever it applies (docs/algorithms.md)."""
+    numerics: str = "bounded"
+    """Which algorithms may be chosen: `strict`, those that ops state; `bounded`, whose errors have a proved
+    bound that is no larger; `fast`, of which drawn inputs say so."""
     measure: bool = True
     """Calls of kernels that state no cost are measured, once on each machine; else they are estimated."""
     records: Sequence[str | Path] = ()

@@ -27,6 +27,7 @@ PHASES = {
         "gather-first",
         "simplify-graph",
         "choose-layout",
+        "choose-algorithm",
         "outline-layers",
     ),
     "loop": (

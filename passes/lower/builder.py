@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import cast
 
-from xdsl.dialects.builtin import DenseResourceAttr, LocationAttr
+from xdsl.dialects.builtin import DenseResourceAttr, LocationAttr, TensorType
 from xdsl.dialects.memref import SubviewOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import Array, np
@@ -26,8 +28,9 @@ from inarch.ir.payload.constants import (
     constant_array,
     constant_attribute,
     constant_type,
+    later_constant,
 )
-from inarch.ir.types import memref, mlir_type, moved_memref
+from inarch.ir.types import dtype_of, memref, mlir_type, moved_memref
 from inarch.passes.lower._halo import border_nests
 from inarch.passes.lower.physical import TensorPlace, extents, physical_nest
 
@@ -138,6 +141,51 @@ class LoopBuilder:
         )
         return cast("NestOp", self.add(op))
 
+    def map(
+        self,
+        iterators: Sequence[tuple[str, int]],
+        reads: Sequence[tuple[SSAValue, Sequence[AffineExpr | int]]],
+        writes: Sequence[tuple[SSAValue, Sequence[AffineExpr | int]]],
+        body: Callable[[Sequence[Scalar]], Sequence[Scalar]],
+        lanes: str,
+    ) -> NestOp:
+        """A nest without reduction, of several outputs, over buffers as they lie: each access is inside.
+
+        `lanes` is the iterator whose points are those of a vector: accesses of neighbours. `body` takes the
+        elements that are read and gives those that are written.
+        """
+        buffers = [buffer for buffer, _ in (*reads, *writes)]
+        block = Block(arg_types=[memref_of(buffer).element_type for buffer in buffers])
+        elements = [
+            Scalar(argument, dtype_of(memref_of(buffer).element_type), block)
+            for argument, buffer in zip(block.args, buffers, strict=True)
+        ]
+        results = body(elements[: len(reads)])
+        block.add_op(YieldOp(*(one.value for one in results)))
+        index = partial(_map, len(iterators))
+        op = NestOp(
+            [
+                IteratorAttr.get(name, size, "parallel", "vector" if name == "l" else "serial")
+                for name, size in iterators
+            ],
+            [buffer for buffer, _ in reads],
+            [ReadAttr.get(index(at), None) for _, at in reads],
+            [buffer for buffer, _ in writes],
+            [WriteAttr.get(index(at), None) for _, at in writes],
+            Region(block),
+        )
+        return cast("NestOp", self.add(op))
+
+    def later(
+        self,
+        make: Callable[[], Array],
+        kind: TensorType[Attribute],
+        name: str,
+        made: tuple[Array, Hashable] | None,
+    ) -> SSAValue:
+        """A buffer of the weights with what `make` gives when they are written (`later_constant`)."""
+        return self.constant_attr(later_constant(make, kind, self.store, name, made))
+
     def _placed(
         self, spec: NestSpec, ins: Sequence[SSAValue], out: SSAValue
     ) -> tuple[NestSpec, Sequence[SSAValue]]:
@@ -183,6 +231,12 @@ class LoopBuilder:
 
 def _is_constant(value: SSAValue) -> bool:
     return isinstance(value.owner, ConstantOp)
+
+
+def _map(rank: int, index: Sequence[AffineExpr | int]) -> AffineMap:
+    return AffineMap(
+        rank, 0, tuple(AffineExpr.constant(e) if isinstance(e, int) else e for e in index)
+    )
 
 
 def trace(

@@ -43,6 +43,7 @@ from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
 from inarch.ir.report.walk import ops_within
 from inarch.ir.types import dtype_of, memref, moved_memref
+from inarch.passes.lower.algorithm import algorithm_of, asked_for, lower_by
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.count import check_count
 from inarch.passes.lower.physical import LayoutError
@@ -71,8 +72,7 @@ class GraphToLoopPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_count(op)
-        families = RULES.working("its rules are unknown")
-        rules = {kind: rule for _, family in families for kind, rule in family.items()}
+        rules = _rules()
         for function in list(op.body.ops):
             if isinstance(function, FuncOp) and _is_on_tensors(function):
                 lowered = _lower_function(ctx, function, rules)
@@ -83,6 +83,20 @@ class GraphToLoopPass(ModulePass):
 
 
 PASS = GraphToLoopPass
+
+
+def _rules() -> dict[type[Operation], Rule]:
+    families = RULES.working("its rules are unknown")
+    return {kind: rule for _, family in families for kind, rule in family.items()}
+
+
+def lower_op(op: Operation, builder: LoopBuilder, algorithm: str) -> None:
+    """Appends the loops of one op by an algorithm of it, whatever the program says that it gets."""
+    found = algorithm_of(op, algorithm)
+    if found is not None:
+        lower_by(op, algorithm, found, builder)
+    else:
+        _lower_direct(op, builder, _rules())
 
 
 def _drop_unused(module: ModuleOp, store: ConstantStore) -> None:
@@ -231,6 +245,15 @@ def _lower_op(op: Operation, builder: LoopBuilder, rules: dict[type[Operation], 
 
 
 def _lower_by_rule(op: Operation, builder: LoopBuilder, rules: dict[type[Operation], Rule]) -> None:
+    asked = asked_for(op)
+    algorithm = algorithm_of(op, asked) if asked is not None else None
+    if asked is not None and algorithm is not None:
+        lower_by(op, asked, algorithm, builder)
+    else:
+        _lower_direct(op, builder, rules)
+
+
+def _lower_direct(op: Operation, builder: LoopBuilder, rules: dict[type[Operation], Rule]) -> None:
     for kind in type(op).__mro__:
         if kind in rules:
             rules[kind](op, builder)

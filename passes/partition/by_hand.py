@@ -44,12 +44,12 @@ class ByHand:
         return f"kept from backend {backend} by hand" if {backend, "*"} & kept else None
 
 
-def parse_selection(text: str) -> Selection:
+def parse_selection(text: str, what: str = "BACKEND") -> Selection:
     """`conv=a` as `("conv", "a")`. Raises UsageError."""
-    selector, equals, backend = text.rpartition("=")
-    if not equals or not selector or not backend:
-        raise UsageError(f"expected OP-OR-GLOB=BACKEND, found '{text}'")
-    return selector, backend
+    selector, equals, name = text.rpartition("=")
+    if not equals or not selector or not name:
+        raise UsageError(f"expected OP-OR-GLOB={what}, found '{text}'")
+    return selector, name
 
 
 def mark_by_hand(
@@ -83,7 +83,7 @@ def _selected(module: ModuleOp, selector: str, backend: str, option: str) -> Seq
         op
         for _, block in tensor_blocks(module)
         for op in block.ops
-        if is_claimable(op) and _selects(selector, op)
+        if is_claimable(op) and selects(selector, op)
     ]
     if not found:
         raise UsageError(
@@ -93,7 +93,8 @@ def _selected(module: ModuleOp, selector: str, backend: str, option: str) -> Seq
     return found
 
 
-def _selects(selector: str, op: Operation) -> bool:
+def selects(selector: str, op: Operation) -> bool:
+    """Whether it is the op's name, or a glob that one of its places matches."""
     names = [op.name, op.name.removeprefix("graph."), *parts_of(location_text(op) or "")]
     return any(fnmatchcase(name, selector) for name in names if name)
 

@@ -124,13 +124,36 @@ def _execute(arguments: argparse.Namespace) -> int:
         found = _facts(arguments.model.name, report, instances)
         found |= {"kernels": kernel_facts(kernels)} if kernels is not None else {}
         found |= {"threads": [one.to_json() for one in sharing.ops]} if sharing else {}
-        print(json.dumps(found | _defaults(context), indent=1))
+        print(json.dumps(found | _algorithms(context) | _defaults(context), indent=1))
         return 0
     parts = [] if chosen else _graph_parts(arguments, report, instances)
-    parts += _kernel_parts(arguments, chosen, kernels, sharing)
+    parts += _kernel_parts(arguments, chosen, kernels, sharing) + _algorithm_parts(
+        context, arguments
+    )
     parts += [] if chosen else _default_parts(context, str(arguments.model))
     sys.stdout.write("\n".join(parts))
     return 0
+
+
+def _algorithms(context: Context) -> dict[str, object]:
+    """The algorithms of ops that have several."""
+    from inarch.ir.report.facts import facts_of
+    from inarch.passes.graph.choose_algorithm import Algorithms
+    from inarch.tools.explain.algorithms import facts
+
+    report = facts_of(context).get(Algorithms)
+    return {} if report is None else {"algorithms": facts(report)}
+
+
+def _algorithm_parts(context: Context, arguments: argparse.Namespace) -> list[str]:
+    """The same as lines."""
+    from inarch.ir.report.facts import facts_of
+    from inarch.passes.graph.choose_algorithm import Algorithms
+    from inarch.tools.explain.algorithms import table
+
+    report = facts_of(context).get(Algorithms)
+    lines = [] if report is None else table(report, arguments.why, every=arguments.all)
+    return ["\n".join([*lines, ""])] if lines else []
 
 
 def _defaults(context: Context) -> dict[str, object]:

@@ -27,9 +27,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         nargs="?",
-        help="one of backends, commands, definitions, dialects, executors, frontends, hosts, layer-sets, "
-        "loaders, lowerings, machines, microkernels, onnx-operators, passes, steps, targets, templates "
-        "(default: all)",
+        help="one of algorithms, backends, commands, definitions, dialects, executors, frontends, hosts, "
+        "layer-sets, loaders, lowerings, machines, microkernels, onnx-operators, passes, steps, targets, "
+        "templates (default: all)",
     )
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"

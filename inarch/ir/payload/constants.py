@@ -81,16 +81,16 @@ def later_constant(
     kind: TensorType[Attribute],
     store: ConstantStore,
     name: str,
-    made: tuple[Array, Hashable],
+    made: tuple[Array, Hashable] | None,
 ) -> ConstantAttr:
     """As `constant_attribute` of `make()`, which is of type `kind` and made anew whenever it is read.
 
-    `made`: of which array, and how; equal for equal results, which a pool then need not make again.
+    `made`: of which array, and how; equal for equal results, which a pool then need not make again. None
+    where that array is not there.
     """
     if math.prod(kind.get_shape()) <= INLINE_ELEMENTS:
         return constant_attribute(make(), store, name)
-    array, how = made
-    source = (_bytes(array), how) if array.flags.c_contiguous else None
+    source = (_bytes(made[0]), made[1]) if made and made[0].flags.c_contiguous else None
     return DenseResourceAttr.from_params(store.put(name, lambda: _bytes(make()), source), kind)  # pyright: ignore[reportArgumentType]
 
 

@@ -25,27 +25,10 @@ from inarch.ir.report.facts import facts_of
 from inarch.ir.target import DEMANDED, ESTIMATED, WITHOUT
 from inarch.passes.graph.layout.cost import F32_BYTES
 from inarch.passes.graph.layout.roles import elements
-from inarch.passes.loop.drop_unit_iterators import DropUnitIteratorsPass
-from inarch.passes.loop.fuse_nests import FuseNestsPass
-from inarch.passes.lower.graph_to_loop import GraphToLoopPass
-from inarch.passes.padding.drop_padding_taps import DropPaddingTapsPass
-from inarch.passes.padding.join_rows import JoinRowsPass
-from inarch.passes.padding.materialize_padding import MaterializePaddingPass
-from inarch.passes.padding.unfold_windows import UnfoldWindowsPass
+from inarch.passes.lower.trial import LOWERING
 from inarch.passes.partition.cut.alone import alone
 from inarch.passes.tensorize.choose import KernelTrial, Prices
 from inarch.passes.tensorize.weigh.cost import Costs
-
-_LOWERING: tuple[ModulePass, ...] = (
-    GraphToLoopPass(),
-    DropUnitIteratorsPass(),
-    FuseNestsPass(),
-    MaterializePaddingPass(),
-    UnfoldWindowsPass(),
-    DropPaddingTapsPass(),
-    JoinRowsPass(),
-)
-"""What the pipeline does to a convolution before `tensorize`."""
 
 
 @dataclass
@@ -111,7 +94,7 @@ class Guests:
         trial = facts_of(self.context).get(KernelTrial)
         if trial is not None:
             facts_of(context).put(trial)
-        for one in (*first, *_LOWERING):
+        for one in (*first, *LOWERING):
             one.apply(context, module)
         return Prices.of(context, module), [
             each for each in module.walk() if isinstance(each, NestOp)

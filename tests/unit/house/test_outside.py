@@ -74,6 +74,15 @@ EVERY = (
         ", pass drop-abs-of-relu, ",
     ),
     Outside(
+        "algorithms",
+        "matmul-halves",
+        "inarch.passes.lower.algorithms",
+        "matmul_halves.py",
+        "cli('explain product.mlir --algorithm=dense=halves')",
+        "dense: halves",
+        guide="algorithms.md",
+    ),
+    Outside(
         "lowerings",
         "collapse",
         "inarch.passes.lower.rules",

@@ -113,8 +113,11 @@ class Compiled:
 
 
 def _same(one: Array, other: Array) -> bool:
-    """Whether they have the same bits. A NaN is a NaN: C compilers swap the operands of products and
-    sums, in vectors otherwise than in numbers, and the first one's sign and payload is the result's."""
+    """Whether they have the same bits, and NaN in the same places.
+
+    C compilers swap the operands of products and sums, in vectors otherwise than in numbers, and the sign and
+    payload of a NaN are those of the first one.
+    """
     if one.dtype.kind != "f":
         return one.tobytes() == other.tobytes()
     nan = np.isnan(one)

@@ -1,0 +1,259 @@
+"""Chooses algorithms: an op that has several gets the one that costs least among those its numbers allow."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects import new_context
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.layout import layout_of
+from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
+from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.memory import memref_of, nbytes
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.location import location_text
+from inarch.ir.report.facts import facts_of
+from inarch.ir.report.remarks import remarks_of
+from inarch.ir.types import memref, mlir_type
+from inarch.passes.lower.algorithm import (
+    ATTRIBUTE,
+    DIRECT,
+    POLICIES,
+    Algorithm,
+    IdleAlgorithmError,
+    algorithm_of,
+    algorithms_of,
+    asked_for,
+    described,
+    policy_of,
+    refusal,
+    selections_of,
+)
+from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.graph_to_loop import lower_op
+from inarch.passes.lower.physical import TensorPlace
+from inarch.passes.lower.trial import LOWERING
+from inarch.passes.partition.by_hand import parse_selection, selects
+from inarch.passes.tensorize.choose import KernelTrial, Prices
+from inarch.passes.tuned import choose
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """An algorithm of an op."""
+
+    name: str
+    cycles: float = 0.0
+    """Of one core, as its nests will be done."""
+    workspace: int = 0
+    """Bytes of its scratch buffers, the result among them."""
+    bound: str = ""
+    refused: str = ""
+    """Why it is none, or is not taken unasked."""
+
+
+@dataclass
+class Algorithms:
+    """A fact: of each op that has several, where it is and what was weighed, the one taken first."""
+
+    found: list[tuple[str, list[Weighed]]] = field(default_factory=list[tuple[str, list[Weighed]]])
+    taken: list[str] = field(default_factory=list[str])
+    """Those that are not direct, each with where it comes from."""
+
+
+def numerics_of(module: ModuleOp, report: Algorithms | None) -> dict[str, object]:
+    """What a manifest says: the policy, and how many ops have which algorithm that is not direct."""
+    taken = Counter(weighed[0].name for _, weighed in (report.found if report else ()))
+    del taken[DIRECT]
+    algorithms = {"algorithms": dict(sorted(taken.items()))} if taken else {}
+    return {"numerics": {"policy": policy_of(module), **algorithms}}
+
+
+@dataclass(frozen=True)
+class ChooseAlgorithmPass(ModulePass):
+    """Writes `inarch.algorithm` of each op that has several algorithms.
+
+    The cheapest by the cost of its nests, with the kernels that they will get, among those that the
+    program's numerics allow (`inarch.numerics`: `strict`, `bounded`, `fast`); what records say; or what is
+    asked for by hand: `inarch.algorithms = ["conv=winograd-2x2", "layer1/*=direct"]`, or the op's attribute.
+    """
+
+    name = "choose-algorithm"
+    is_optional: ClassVar = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _mark(op, selections_of(op))
+        policy = POLICIES.index(policy_of(op))
+        known: dict[object, list[Weighed]] = {}
+        facts_of(ctx).put(report := Algorithms())
+        for each in _ops(op):
+            there = dict(algorithms_of(each))
+            if not there:
+                continue
+            key = _key(each)
+            if key not in known:
+                known[key] = self._weighed(ctx, op, each, there, policy)
+            taken = self._taken(ctx, op, each, known[key])
+            if taken != DIRECT and (said := described(each, taken)) not in report.taken:
+                report.taken.append(said)
+            report.found.append((location_text(each) or each.name, _first(known[key], taken)))
+
+    def _weighed(
+        self,
+        ctx: Context,
+        module: ModuleOp,
+        op: Operation,
+        there: dict[str, Algorithm],
+        policy: int,
+    ) -> list[Weighed]:
+        asked = asked_for(op)
+        found: list[Weighed] = []
+        for name, algorithm in there.items():
+            why = refusal(op, name, algorithm)
+            bound = algorithm.bound(op) if why is None else None
+            if bound is not None and policy < POLICIES.index(bound.policy) and name != asked:
+                why = f"expected numerics '{bound.policy}' for it"
+            found.append(Weighed(name, bound=str(bound or ""), refused=why or ""))
+        if all(one.refused for one in found):
+            return [Weighed(DIRECT), *found]
+        return [
+            one if one.refused else priced(ctx, module, op, one)
+            for one in (Weighed(DIRECT), *found)
+        ]
+
+    def _taken(self, ctx: Context, module: ModuleOp, op: Operation, all_: list[Weighed]) -> str:
+        asked = asked_for(op)
+        if asked is not None:
+            algorithm_of(op, asked)  # which raises for an unknown name
+            return asked
+        able = [one for one in all_ if not one.refused]
+        usual = min(able, key=lambda one: one.cycles).name
+        others = [one.name for one in able if one.name != usual]
+        taken = choose(ctx, module, self.name, [op], usual, others) if others else usual
+        if taken != DIRECT:
+            op.attributes[ATTRIBUTE] = StringAttr(taken)
+            part = next(one.cycles for one in able if one.name == taken) / able[0].cycles
+            remarks_of(ctx).done(op, f"{taken}, at {part:.2f} of the cycles of direct")
+        return taken
+
+
+PASS = ChooseAlgorithmPass
+
+
+def _mark(module: ModuleOp, selections: Sequence[str]) -> None:
+    """Writes what is asked for by hand, in order. Raises for what no op can have, and unknown names."""
+    for selection in selections:
+        selector, name = parse_selection(selection, "ALGORITHM")
+        matching = [op for op in _ops(module) if selects(selector, op)]
+        able = [op for op in matching if any(True for _ in algorithms_of(op))]
+        if not able:
+            what = f"'{matching[0].name}' has one" if matching else "it selects no op"
+            raise IdleAlgorithmError(
+                selection,
+                f"algorithm '{selection}': {what}; expected an op that has several (conv), or a glob on "
+                "where it comes from (layer1/*)",
+            )
+        reasons: list[str] = []
+        for op in able:
+            algorithm = algorithm_of(op, name)
+            why = refusal(op, name, algorithm) if algorithm is not None else None
+            if why is None:
+                op.attributes[ATTRIBUTE] = StringAttr(name)
+            else:
+                reasons.append(why)
+        if len(reasons) == len(able):
+            of = f"to '{able[0].name}'" if len(able) == 1 else f"to any of {len(able)} ops"
+            raise IdleAlgorithmError(
+                selection,
+                f"algorithm '{selection}' does not apply {of}: {'; or '.join(dict.fromkeys(reasons))}",
+                location_text(able[0]),
+            )
+
+
+def _ops(module: ModuleOp) -> Iterator[Operation]:
+    """The ops of functions that the host compiles."""
+    for function in module.body.ops:
+        if isinstance(function, FuncOp) and "compiler" not in function.attributes:
+            for block in function.body.blocks:
+                yield from (op for op in block.ops if isinstance(op, GraphOp))
+
+
+def _key(op: Operation) -> object:
+    """Equal for ops that cost the same."""
+    values = (*op.operands, *op.results)
+    return (
+        op.name,
+        str(op.properties),
+        asked_for(op),
+        tuple(str(value.type) for value in values),
+        tuple(isinstance(value.owner, ConstantOp) for value in op.operands),
+    )
+
+
+def _first(weighed: list[Weighed], taken: str) -> list[Weighed]:
+    return sorted(weighed, key=lambda one: (one.name != taken, bool(one.refused), one.cycles))
+
+
+def priced(ctx: Context, module: ModuleOp, op: Operation, one: Weighed) -> Weighed:
+    """With what its nests cost in a program of their own, as far as `tensorize`, and their scratch."""
+    context = new_context()
+    trial = facts_of(ctx).get(KernelTrial)
+    if trial is not None:
+        facts_of(context).put(trial)
+    try:
+        alone = _alone(op, one.name, module, store_of(context))
+        workspace = sum(nbytes(memref_of(each.results[0])) for each in _allocs(alone))
+        for each in LOWERING[1:]:
+            each.apply(context, alone)
+    except InarchError as error:
+        return Weighed(one.name, bound=one.bound, refused=error.message)
+    nests = [each for each in alone.walk() if isinstance(each, NestOp)]
+    cycles = Prices.of(context, alone).cycles(nests)
+    return Weighed(one.name, cycles, workspace, one.bound)
+
+
+def _allocs(module: ModuleOp) -> list[Operation]:
+    return [each for each in module.walk() if isinstance(each, AllocOp)]
+
+
+def _bytes_of(value: SSAValue) -> int:
+    return math.prod(shape_of(value)) * tensor_dtype(value).nbytes
+
+
+def _alone(op: Operation, name: str, module: ModuleOp, own: ConstantStore) -> ModuleOp:
+    """A program on buffers of the op alone, by an algorithm: its operands come as they are."""
+    given = [value for value in op.operands if not isinstance(value.owner, ConstantOp)]
+    places = [TensorPlace(shape_of(value), layout_of(value)) for value in dict.fromkeys(given)]
+    types: list[Attribute] = [
+        memref(mlir_type(tensor_dtype(value)), place.physical_shape)
+        for value, place in zip(dict.fromkeys(given), places, strict=True)
+    ]
+    block = Block(arg_types=types)
+    builder = LoopBuilder(block, own, op.location)
+    for value, argument, place in zip(dict.fromkeys(given), block.args, places, strict=True):
+        builder.buffers[value] = argument
+        if place.layout is not None:
+            builder.places[argument] = place
+    for value in op.operands:
+        if isinstance(value.owner, ConstantOp):
+            held = value.owner.value
+            if isinstance(held, DenseResourceAttr):  # what it costs depends on no number
+                own.set(held.resource_handle.data, np.zeros(_bytes_of(value), np.uint8).data)
+            builder.buffers[value] = builder.constant_attr(held)
+    lower_op(op, builder, name)
+    block.add_op(ReturnOp())
+    function = FuncOp("main", (types, []), Region(block))
+    return ModuleOp([function], attributes=dict(module.attributes))

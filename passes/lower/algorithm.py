@@ -1,0 +1,205 @@
+"""Several algorithms of one op: a lowering to other nests than the op states, and what it does to numbers.
+
+    ALGORITHM = Algorithm(ConvOp, refuses, lower, bound)      in passes/lower/algorithms/conv_mine.py
+
+The nest that the op itself states is its algorithm `direct`. `choose-algorithm` writes what an op gets into
+its attribute `inarch.algorithm`, where a user may write it too; `graph-to-loop` lowers by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation
+
+from inarch.core.blame import raised
+from inarch.core.errors import InarchError, PluginError, UsageError, unknown
+from inarch.core.plugins import API_VERSION, Extensions
+from inarch.dialects.graph.op import shape_of
+from inarch.dialects.loop.memory import buffer_shape
+from inarch.ir.location import location_text
+from inarch.passes.lower.builder import LoopBuilder
+
+ATTRIBUTE = "inarch.algorithm"
+"""Of an op: the algorithm that it gets."""
+NUMERICS = "inarch.numerics"
+"""Of a module: its policy."""
+ASKED = "inarch.algorithms"
+"""Of a module: what is asked for by hand, `SELECTOR=algorithm`."""
+DIRECT = "direct"
+"""The nest that the op states."""
+
+Policy = Literal["strict", "bounded", "fast"]
+POLICIES: tuple[Policy, ...] = ("strict", "bounded", "fast")
+"""Which algorithms may be taken unasked: direct alone; those with a proved bound that is no larger than
+direct's; those with a statistical bound too."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The error of an algorithm in direct's: `ratio` times the bound of direct's sums of products.
+
+    Proved of all inputs that neither overflow nor are denormal; or `is_statistical`, of drawn ones.
+    """
+
+    ratio: float
+    is_statistical: bool = False
+    about: str = ""
+    """Where it holds, and what infinities, NaN and large numbers give."""
+
+    @property
+    def policy(self) -> Policy:
+        """The first one that takes it."""
+        if self.is_statistical or self.ratio > 1:
+            return "fast"
+        return "bounded" if self.ratio else "strict"
+
+    def __str__(self) -> str:
+        kind = "of drawn inputs" if self.is_statistical else "proved"
+        return f"error at most {self.ratio:.2g} of direct's ({kind})"
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """Another way to compute `op`, a class of graph ops.
+
+    `refuses(op)` says why it does not apply to an op, or None; `bound(op)` what it does to its numbers.
+    `lower(op, builder)` appends nests that write the op's results (`builder.result`). The operands' buffers
+    are `builder.buffers`, their layouts `builder.place`.
+    """
+
+    op: type[Operation]
+    refuses: Callable[[Operation], str | None]
+    lower: Callable[[Operation, LoopBuilder], None]
+    bound: Callable[[Operation], Bound]
+    description: str = ""
+    api: int = API_VERSION
+
+
+ALGORITHMS: Extensions[Algorithm] = Extensions("inarch.passes.lower.algorithms", "ALGORITHM")
+"""By op and name: `conv-winograd-2x2` is `winograd-2x2` of `graph.conv`."""
+
+
+def short_name(op: Operation | type[Operation]) -> str:
+    """`graph.conv_transpose` as names of algorithms begin: `conv-transpose`."""
+    return op.name.rpartition(".")[2].replace("_", "-")
+
+
+def algorithms_of(op: Operation) -> Iterator[tuple[str, Algorithm]]:
+    """The names and algorithms that there are of an op, beside direct."""
+    prefix = f"{short_name(op)}-"
+    for name in ALGORITHMS:
+        if name.startswith(prefix) and isinstance(op, (one := ALGORITHMS[name]).op):
+            yield name.removeprefix(prefix), one
+
+
+def algorithm_of(op: Operation, name: str) -> Algorithm | None:
+    """The algorithm of that name; None for direct. Raises UsageError for one that the op does not have."""
+    if name == DIRECT:
+        return None
+    found = dict(algorithms_of(op))
+    if name not in found:
+        raise unknown("algorithm", name, [DIRECT, *found], within=f"'{op.name}'")
+    return found[name]
+
+
+def asked_for(op: Operation) -> str | None:
+    """What the program says that the op gets."""
+    said = op.attributes.get(ATTRIBUTE)
+    if said is None:
+        return None
+    if not isinstance(said, StringAttr):
+        raise UsageError(
+            f"expected a string for {ATTRIBUTE}, found {said}", where=location_text(op)
+        )
+    return said.data
+
+
+def refusal(op: Operation, name: str, algorithm: Algorithm) -> str | None:
+    """Why it does not apply; what its code raises is its own error."""
+    try:
+        return algorithm.refuses(op)
+    except InarchError:
+        raise
+    except Exception as error:
+        raise _fault(op, name, raised(error, ALGORITHMS.origin(name_of(op, name)))) from error
+
+
+def name_of(op: Operation, name: str) -> str:
+    """In the table."""
+    return f"{short_name(op)}-{name}"
+
+
+def lower_by(op: Operation, name: str, algorithm: Algorithm, builder: LoopBuilder) -> None:
+    """Appends its nests. Raises UsageError where it does not apply, PluginError for what it does wrong."""
+    why = refusal(op, name, algorithm)
+    if why is not None:
+        raise UsageError(
+            f"algorithm '{name}' does not apply to '{op.name}': {why}", where=location_text(op)
+        )
+    try:
+        algorithm.lower(op, builder)
+    except InarchError:
+        raise
+    except Exception as error:
+        raise _fault(op, name, raised(error, ALGORITHMS.origin(name_of(op, name)))) from error
+    for result in op.results:
+        buffer = builder.buffers.get(result)
+        if buffer is None:
+            raise _fault(op, name, "leaves a result unwritten; expected a nest that writes it")
+        expected = builder.place(buffer).physical_shape
+        if builder.place(buffer).shape != shape_of(result) or buffer_shape(buffer) != expected:
+            found = builder.place(buffer).shape
+            raise _fault(op, name, f"gives shape {found}; expected {shape_of(result)}")
+
+
+def described(op: Operation, name: str) -> str:
+    """`'winograd-2x2' [where it comes from]`."""
+    return f"'{name}' [{ALGORITHMS.origin(name_of(op, name)).source}]"
+
+
+def _fault(op: Operation, name: str, what: str) -> PluginError:
+    text = f"algorithm {described(op, name)} of '{op.name}' {what}"
+    return PluginError(text, where=location_text(op))
+
+
+class IdleAlgorithmError(UsageError):
+    """An algorithm that is asked for by hand and that no op can have."""
+
+    def __init__(self, selection: str, message: str, where: str | None = None) -> None:
+        super().__init__(message, where=where)
+        self.selection = selection
+
+
+def drop_selection(module: ModuleOp, selection: str) -> None:
+    """Of a part of a program: what only other parts have is not asked of it."""
+    rest = [StringAttr(one) for one in selections_of(module) if one != selection]
+    module.attributes[ASKED] = ArrayAttr(rest)
+
+
+def selections_of(module: ModuleOp) -> list[str]:
+    """What is asked for by hand, in order. Raises UsageError."""
+    said = module.attributes.get(ASKED)
+    each = list(cast("ArrayAttr[Attribute]", said)) if isinstance(said, ArrayAttr) else []
+    texts = [one.data for one in each if isinstance(one, StringAttr)]
+    if said is not None and (not isinstance(said, ArrayAttr) or len(texts) < len(each)):
+        raise UsageError(f"expected a list of strings for {ASKED}, found {said}")
+    return texts
+
+
+def policy_of(module: ModuleOp) -> Policy:
+    """What may be taken unasked. Raises UsageError for a policy that there is not."""
+    said = module.attributes.get(NUMERICS)
+    name = said.data if isinstance(said, StringAttr) else "bounded" if said is None else str(said)
+    return checked_policy(name)
+
+
+def checked_policy(name: str) -> Policy:
+    """The policy of that name. Raises UsageError."""
+    for policy in POLICIES:
+        if policy == name:
+            return policy
+    raise unknown("numerics", name, POLICIES)

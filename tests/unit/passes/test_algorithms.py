@@ -1,0 +1,203 @@
+"""Several algorithms of one op: right within their bounds, chosen, asked for, refused, blamed (K16)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import inarch
+from effort import effort
+from inarch.core.errors import InarchError
+from inarch.dialects import new_context
+from inarch.driver.compiler import import_model, lower
+from inarch.driver.options import Options
+from inarch.ir.report.facts import facts_of
+from inarch.passes.graph.choose_algorithm import Algorithms
+from inarch.tools import cli
+
+TARGET = "x86-64-v3"
+Array = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def _model(
+    folder: Path, x: tuple[int, ...], outputs: int, pads: tuple[int, ...], seed: int
+) -> Path:
+    """Blocks of channels around a convolution of 3x3 windows with a bias, followed by a ReLU."""
+    rng = np.random.default_rng(seed)
+    batch, channels, height, width = x
+    shape = (height + pads[0] + pads[2] - 2, width + pads[1] + pads[3] - 2)
+    image = "x".join(map(str, x))
+    result = f"{batch}x{outputs}x{shape[0]}x{shape[1]}"
+    weights = rng.standard_normal((outputs, channels, 3, 3)) * np.sqrt(2 / 9 / channels)
+    path = folder / "m.mlir"
+    path.write_text(f"""
+func.func @main(%x: tensor<{image}xf32>) -> tensor<{result}xf32> {{
+  %w = graph.constant dense_resource<w> : tensor<{outputs}x{channels}x3x3xf32>
+  %b = graph.constant dense_resource<b> : tensor<{outputs}xf32>
+  %0 = graph.conv %x, %w bias %b strides = [1, 1] pads = {list(pads)} dilations = [1, 1] groups = 1 :
+    tensor<{image}xf32>, tensor<{outputs}x{channels}x3x3xf32>, tensor<{outputs}xf32> ->
+    tensor<{result}xf32> loc("conv")
+  %1 = graph.relu %0 : tensor<{result}xf32> -> tensor<{result}xf32>
+  func.return %1 : tensor<{result}xf32>
+}}
+""")
+    bias = rng.standard_normal(outputs)
+    np.savez(path.with_suffix(".npz"), w=weights.astype("f4"), b=bias.astype("f4"))
+    return path
+
+
+def _expected(path: Path, x: Array, pads: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """In float64."""
+    held = np.load(path.with_suffix(".npz"))
+    w, b = held["w"].astype("f8"), held["b"].astype("f8")
+    top, left, bottom, right = pads
+    padded = np.pad(x.astype("f8"), ((0, 0), (0, 0), (top, bottom), (left, right)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    y = np.einsum("nchwab,kcab->nkhw", windows, w, optimize=True) + b[:, None, None]
+    return np.maximum(y, 0)
+
+
+@pytest.mark.parametrize("case", range(effort(3, 250)))
+def test_drawn_convolutions_are_as_near_as_they_say(case: int, tmp_path: Path) -> None:
+    """All sizes of edges, of the greatest error of direct: F(2x2) at most 4, F(4x4) its stated bound."""
+    rng = np.random.default_rng(case)
+    x = (int(rng.integers(1, 3)), 8 * int(rng.integers(4, 9)), *map(int, rng.integers(4, 20, 2)))
+    outputs = 8 * int(rng.integers(4, 9))
+    pads = tuple(map(int, rng.integers(0, 3, 4)))
+    path = _model(tmp_path, x, outputs, pads, case)
+    image = rng.standard_normal(x).astype("f4")
+    if case % 2:
+        image = np.maximum(image, 0)
+    expected = _expected(path, image, pads)
+    error: dict[str, float] = {}
+    for name in ("direct", "winograd-2x2", "winograd-4x4"):
+        compiled = inarch.compile(path, target=TARGET, algorithms=[f"conv={name}"])
+        error[name] = float(abs(compiled(image) - expected).max())
+    assert error["winograd-2x2"] <= 4 * error["direct"]
+    assert error["winograd-4x4"] <= 4 * error["direct"]
+
+
+def test_infinities_and_nan_are_in_the_places_of_direct(tmp_path: Path) -> None:
+    """Of F(2x2), at each place of a tile and at edges; an infinity may be a NaN."""
+    pads = (1, 1, 1, 1)
+    path = _model(tmp_path, (1, 32, 7, 6), 32, pads, 0)
+    direct, winograd = (
+        inarch.compile(path, target=TARGET, algorithms=[f"conv={name}"])
+        for name in ("direct", "winograd-2x2")
+    )
+    for at in range(7 * 6):
+        image = np.random.default_rng(at).standard_normal((1, 32, 7, 6)).astype("f4")
+        image[0, at % 32, at // 6, at % 6] = (np.inf, -np.inf, np.nan)[at % 3]
+        # without the ReLU, which hides infinities
+        ours, theirs = np.isfinite(winograd(image)), np.isfinite(direct(image))
+        assert np.array_equal(ours | (direct(image) == 0), theirs | (direct(image) == 0)), at
+
+
+def _taken(path: Path, **settings: Any) -> dict[str, list[str]]:
+    """Of each place, the algorithms: the one that is taken, then the others that may be."""
+    options = Options.of(None, {"target": TARGET, **settings})  # pyright: ignore[reportArgumentType]
+    context = new_context()
+    module = import_model(path, context, options)
+    lower(context, module, "loop", pipeline=options.passes())
+    report = facts_of(context).get(Algorithms)
+    assert report is not None, "the pass has run"
+    return {where: [one.name for one in every if not one.refused] for where, every in report.found}
+
+
+def test_the_numerics_say_what_is_chosen_by_cost(tmp_path: Path) -> None:
+    """Of many channels Winograd's are cheaper; a lesser bound is proved of F(2x2) alone."""
+    path = _model(tmp_path, (1, 64, 28, 28), 64, (1, 1, 1, 1), 0)
+    assert _taken(path, numerics="strict") == {"conv": ["direct"]}
+    assert _taken(path) == {"conv": ["winograd-2x2", "direct"]}
+    assert _taken(path, numerics="fast")["conv"][0] == "winograd-4x4"
+    assert _taken(path, algorithms=["conv=winograd-2x2", "con*=direct"])["conv"][0] == "direct"
+    few = _model(tmp_path, (1, 32, 28, 28), 32, (1, 1, 1, 1), 0)
+    assert _taken(few) == {"conv": ["direct"]}, "of 32 channels the bound is above direct's"
+
+
+OUTSIDE = """
+from dataclasses import replace
+from fractions import Fraction
+from inarch.passes.lower._winograd import Winograd
+from inarch.passes.lower.algorithm import Bound
+
+class Wrong(Winograd):
+    @property
+    def inputs(self):
+        first, *rest = super().inputs
+        return (tuple(one * Fraction(101, 100) for one in first), *rest)
+
+ALGORITHM = Wrong(2, (Fraction(0), Fraction(1), Fraction(-1))).algorithm(lambda op: Bound(0.8), 16, "")
+"""
+
+
+def test_a_wrong_coefficient_is_blamed_on_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = _model(tmp_path, (1, 32, 6, 6), 32, (1, 1, 1, 1), 0)
+    wrong = tmp_path / "conv_wrong.py"
+    wrong.write_text(OUTSIDE)
+    given = f"verify {path} --target {TARGET} --load {wrong} --algorithm conv=wrong"
+    done = cli.run(given.split())
+    assert done.code == 1
+    assert f"by graph.conv at conv: pass 'graph-to-loop', algorithm 'wrong' [{wrong}]" in done.out
+
+
+FAULTY = """
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.passes.lower.algorithm import Algorithm, Bound
+
+def lower(op, builder):
+    {lower}
+
+ALGORITHM = Algorithm(ConvOp, lambda op: {refuses}, lower, lambda op: Bound(1.0))
+"""
+FAULTS = {
+    "raises": ("raise KeyError('x')", "None", "raises KeyError: 'x' (conv_bad.py:6)"),
+    "asks": ("pass", "1 / 0", "raises ZeroDivisionError: division by zero (conv_bad.py:8)"),
+    "nothing": ("pass", "None", "leaves a result unwritten; expected a nest that writes it"),
+    "shape": (
+        "builder.buffers[op.out] = builder.buffers[op.x]",
+        "None",
+        "gives shape (1, 32, 6, 6); expected (1, 40, 6, 6)",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_algorithm_is_named(fault: str, tmp_path: Path) -> None:
+    path = _model(tmp_path, (1, 32, 6, 6), 40, (1, 1, 1, 1), 0)
+    code, refuses, message = FAULTS[fault]
+    bad = tmp_path / "conv_bad.py"
+    bad.write_text(FAULTY.format(lower=code, refuses=refuses))
+    given = f"compile {path} --target {TARGET} --load {bad} --algorithm conv=bad --emit=loop"
+    done = cli.run(given.split())
+    assert done.err == f"conv: error: algorithm 'bad' [{bad}] of 'graph.conv' {message}\n"
+
+
+REFUSED = {
+    "conv=winograd-3x3": "error: no algorithm 'winograd-3x3' in 'graph.conv'; did you mean 'winograd-",
+    "cnv=direct": "error: algorithm 'cnv=direct': it selects no op; expected an op that has several (conv)",
+    "relu=direct": "error: algorithm 'relu=direct': 'graph.relu' has one; expected an op that has several",
+    "conv": "error: expected OP-OR-GLOB=ALGORITHM, found 'conv'",
+    "conv=winograd-4x4": "conv: error: algorithm 'conv=winograd-4x4' does not apply to 'graph.conv': "
+    "expected channels in blocks, in x and in the result",
+}
+
+
+@pytest.mark.parametrize("asked", REFUSED)
+def test_what_cannot_be_asked_for(asked: str, tmp_path: Path) -> None:
+    path = _model(tmp_path, (1, 16, 6, 6), 32, (1, 1, 1, 1), 0)
+    done = cli.run(f"compile {path} --target {TARGET} --algorithm {asked} --emit=loop".split())
+    assert done.err.startswith(REFUSED[asked])
+    assert done.code == 2
+
+
+def test_a_policy_that_there_is_not(tmp_path: Path) -> None:
+    path = _model(tmp_path, (1, 8, 6, 6), 8, (1, 1, 1, 1), 0)
+    with pytest.raises(InarchError, match="no numerics 'fsat'; did you mean 'fast'"):
+        inarch.compile(path, numerics="fsat")

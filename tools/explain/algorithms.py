@@ -1,0 +1,63 @@
+"""Which algorithm an op gets that has several, and why it is no other: `inarch explain`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from inarch.passes.graph.choose_algorithm import Algorithms, Weighed
+from inarch.passes.lower.algorithm import DIRECT
+from inarch.tools.explain.kernels import cycles_text
+
+_SHOWN = 3
+"""Places of ops that are alike."""
+
+
+def facts(report: Algorithms) -> list[dict[str, Any]]:
+    """As JSON: the first of each op is the one that is taken."""
+    return [
+        {"where": where, "taken": weighed[0].name, "algorithms": [vars(one) for one in weighed]}
+        for where, weighed in report.found
+    ]
+
+
+def table(report: Algorithms, places: Sequence[str] = (), *, every: bool = False) -> list[str]:
+    """Lines for the ops at `places`, or for those of which an algorithm applies; all of them with `every`.
+
+    Ops of which the same is to be said have one entry.
+    """
+    groups: dict[tuple[Weighed, ...], list[str]] = {}
+    for where, weighed in report.found:
+        is_asked = where in places if places else every or any(map(_matters, weighed))
+        if is_asked:
+            groups.setdefault(tuple(weighed), []).append(where)
+    if not groups:
+        return []
+    return ["algorithms:", *(line for item in groups.items() for line in _entry(*item))]
+
+
+def _matters(one: Weighed) -> bool:
+    return one.name != DIRECT and bool(one.cycles or one.bound)
+
+
+def _entry(weighed: Sequence[Weighed], places: Sequence[str]) -> Iterator[str]:
+    more = len(places) - _SHOWN
+    named = ", ".join(places[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    direct = next((one.cycles for one in weighed if one.name == DIRECT), 0.0)
+    yield f"  {named}: {weighed[0].name}"
+    for one in weighed:
+        if one.refused:
+            said = one.refused
+        elif not one.cycles:
+            continue
+        else:
+            said = f"{cycles_text(one.cycles)} cycles"
+            said += (
+                f" ({one.cycles / direct:.2f} of direct)" if direct and one.name != DIRECT else ""
+            )
+            said += f", {one.workspace / 2**20:.1f} MiB of scratch"
+        said += f", {one.bound}" if one.bound else ""
+        wish = shlex.quote(f"{places[0]}={one.name}")
+        is_open = one is not weighed[0] and (not one.refused or one.bound)
+        yield f"    {one.name}: {said}{f'; --algorithm {wish}' if is_open else ''}"
