@@ -208,6 +208,9 @@ class _Sharing:
 
     def _loop(self, op: ForOp) -> None:
         """A loop around nests and calls: its turns, where they are independent."""
+        if len(op.spanned()) < 2 and op.mode.data != "unroll":
+            self._once(op)
+            return
         numbers = op.counted()
         if numbers is None:
             self._computed(op)
@@ -219,7 +222,7 @@ class _Sharing:
         if any(isinstance(e, ForOp) and e.mode.data == "parallel" for e in op.walk()):
             self._inside(op)  # its author has said which loop
             return
-        if op.mode.data != "serial" or turns < 2 or is_kept(op):
+        if op.mode.data != "serial" or is_kept(op):
             return
         work = self._work_in(op)
         us = work / self.machine.ghz / 1000
@@ -246,6 +249,13 @@ class _Sharing:
             return
         shared.mode = StringAttr("parallel")
         self._tell(shared, Sharing(location_text(shared), us, name, turns, ""))
+
+    def _once(self, op: ForOp) -> None:
+        """A loop of one turn at most runs in order, whoever made it parallel: loops in it may be shared."""
+        if op.mode.data == "serial" and is_kept(op):
+            return
+        op.mode = StringAttr("serial")
+        self._inside(op)
 
     def _by_hand(self, op: ForOp, turns: int) -> None:
         """A loop that its author, or a schedule, has made parallel: it is shared, or an error.
@@ -297,8 +307,8 @@ class _Sharing:
         each = max(self._work_in(op) / op.likely_turns, 1 / _RATE)
         us = each * op.likely_turns / self.machine.ghz / 1000
         least = 0 if wanted else math.ceil(self.least / each)
-        if len(op.spanned()) < max(2, least) or not may_be_parted(op):
-            if wanted and len(op.spanned()) > 1:
+        if len(op.spanned()) < least or not may_be_parted(op):
+            if wanted:
                 raise _refused(op, _uses(op) if begins_at_a_number(op) else "with a computed begin")
             self._inside(op)
             return
