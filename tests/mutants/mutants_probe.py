@@ -10,28 +10,39 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-_LOG = os.environ.get("INARCH_MUTANTS_LOG")
-_CPU = float(os.environ.get("INARCH_MUTANTS_CPU", "inf"))
+PREFIX = "INARCH_MUTANTS_"
+told = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+"""What is wanted; lit's format empties the environment while a test runs."""
 _seen: set[int] = set()
 _failed: set[str] = set()
+
+
+def tell(**values: str) -> None:
+    """Changes what is wanted, of this process and of those that it starts; an empty text takes it away."""
+    for name, value in values.items():
+        told[PREFIX + name] = os.environ[PREFIX + name] = value
+
+
+def _wanted(name: str) -> str:
+    return told.get(PREFIX + name, "")
 
 
 def hit(number: int) -> None:
     """A function with a probe begins; processes that a test starts tell it, too."""
     if number not in _seen:
         _seen.add(number)
-        _log("hit", str(number), os.environ.get("INARCH_MUTANTS_TEST", ""))
+        _log("hit", str(number), _wanted("TEST"))
 
 
 def _log(*words: str) -> None:
-    if _LOG:
-        with Path(_LOG).open("a") as file:
+    if log := _wanted("LOG"):
+        with Path(log).open("a") as file:
             file.write("\t".join(words) + "\n")
 
 
@@ -41,16 +52,21 @@ def _cpu() -> float:
 
 def begin(test: str) -> float:
     """What is hit from now on is hit by this test."""
-    os.environ["INARCH_MUTANTS_TEST"] = test
+    tell(TEST=test)
     _seen.clear()
     return _cpu()
 
 
 def end(test: str, start: float, *, failed: bool) -> None:
     """The test is over."""
-    os.environ["INARCH_MUTANTS_TEST"] = ""
+    tell(TEST="")
     _seen.clear()
     _log("failed" if failed else "passed", f"{_cpu() - start:.3f}", test)
+
+
+def is_late() -> bool:
+    """Whether no other test begins."""
+    return _cpu() > float(_wanted("CPU") or "inf")
 
 
 def watch_lit(format_of_lit: Any) -> None:
@@ -60,6 +76,8 @@ def watch_lit(format_of_lit: Any) -> None:
     def watched(self: Any, test: Any, config: Any) -> Any:
         name = "/".join(("tests/lit", *test.path_in_suite))
         start = begin(name)
+        for each in ("PYTHONPATH", *told):  # of the processes that lit starts
+            test.config.environment[each] = os.environ[each]
         result: Any = execute(self, test, config)
         code: Any = result.code if hasattr(result, "code") else result[0]
         end(name, start, failed=code.isFailure)
@@ -68,19 +86,24 @@ def watch_lit(format_of_lit: Any) -> None:
     format_of_lit.execute = watched
 
 
+def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The first case of every test before any second one."""
+    cases = Counter[str]()
+    rank: dict[pytest.Item, int] = {}
+    for item in items:
+        cases[item.nodeid.partition("[")[0]] += 1
+        rank[item] = cases[item.nodeid.partition("[")[0]]
+    return sorted(items, key=lambda item: rank[item])
+
+
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """What is listed, and nothing else; or all, the first case of every test before any second one."""
+    """What is listed, and nothing else; or all."""
     items = {item.nodeid: item for item in session.items}
-    if listed := os.environ.get("INARCH_MUTANTS_TESTS"):
-        names = [name for name in Path(listed).read_text().split("\n") if name in items]
+    if listed := _wanted("TESTS"):
+        names = Path(listed).read_text().split("\n")
+        session.items[:] = [items[name] for name in names if name in items]
     else:
-        cases = Counter[str]()
-        turns: dict[str, int] = {}
-        for name in items:
-            cases[name.partition("[")[0]] += 1
-            turns[name] = cases[name.partition("[")[0]]
-        names = sorted(items, key=lambda name: turns[name])
-    session.items[:] = [items[name] for name in names]
+        session.items[:] = ordered(session.items)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -88,8 +111,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     start = begin(item.nodeid)
     result = yield
     end(item.nodeid, start, failed=item.nodeid in _failed)
-    if _cpu() > _CPU:
-        os._exit(0)  # the time is over
+    if is_late():
+        os._exit(0)
     return result
 
 
@@ -97,16 +120,16 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if not report.passed:
         _failed.add(report.nodeid)  # or skipped: nothing that could see a fault
     if report.failed:
-        _stop(report.nodeid)
+        stop(report.nodeid)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.failed:
-        _stop(report.nodeid)
+        stop(report.nodeid)
 
 
-def _stop(test: str) -> None:
+def stop(test: str) -> None:
     """One failure is enough to see a fault."""
-    if not os.environ.get("INARCH_MUTANTS_RECORD"):
+    if not _wanted("RECORD"):
         _log("seen", "", test)
         os._exit(1)

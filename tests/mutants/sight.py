@@ -1,9 +1,10 @@
-"""Which tests may see a fault: those likely by what they say, and of these the ones that run the function."""
+"""Which tests may see a fault: those likely by what they say, of these the ones that run its statement."""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -102,25 +103,41 @@ def _users(root: Path) -> dict[str, list[str]]:
     return found
 
 
-def probed(path: str, text: str, numbers: list[tuple[str, str]]) -> str:
-    """The text with a line at the beginning of each function that tells that it runs; `numbers` grows."""
+Probe = tuple[str, int, int]
+"""A file, and the first and the last line of a statement."""
+
+
+def probed(path: str, text: str, numbers: list[Probe]) -> str:
+    """The text with a line before each statement of a function that tells that it runs; `numbers` grows."""
     lines = text.splitlines(keepends=True)
-    inserts: list[tuple[int, str]] = []
-    for name, function in operators.functions(text).items():
-        first = function.body[0]
-        is_text = isinstance(first, operators.ast.Expr) and isinstance(
-            first.value, operators.ast.Constant
-        )
-        if (is_text and len(function.body) == 1) or first.lineno == function.lineno:
-            continue  # a protocol's, or all in one line
-        first = function.body[1] if is_text else first
-        at = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", []))]) - 1
-        indent = " " * first.col_offset
-        inserts.append((at, f'{indent}__import__("mutants_probe").hit({len(numbers)})\n'))
-        numbers.append((path, name))
-    for at, line in sorted(inserts, reverse=True):
-        lines.insert(at, line)
+    inserts: dict[int, str] = {}
+    for function in operators.functions(text).values():
+        for statement in _statements(function.body):
+            decorators = getattr(statement, "decorator_list", [])
+            at = min([statement.lineno, *(each.lineno for each in decorators)]) - 1
+            before = lines[at].encode()[: statement.col_offset]
+            if before.strip() or lines[at].lstrip().startswith("elif ") or at in inserts:
+                continue  # no statement of its own line
+            hit = f'__import__("mutants_probe").hit({len(numbers)})\n'
+            inserts[at] = before.decode() + hit
+            numbers.append((path, at + 1, statement.end_lineno or at + 1))
+    for at in sorted(inserts, reverse=True):
+        lines.insert(at, inserts[at])
     return "".join(lines)
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of a function and its blocks; of functions in it, the definition alone."""
+    for statement in body:
+        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if not is_text and not isinstance(statement, ast.Global | ast.Nonlocal):
+            yield statement
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            yield from _statements(getattr(statement, name, []))
+        for part in [*getattr(statement, "handlers", []), *getattr(statement, "cases", [])]:
+            yield from _statements(part.body)
 
 
 @dataclass
@@ -128,23 +145,26 @@ class Sight:
     """The tests that passed without a fault, with their CPU seconds, and what they run."""
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
-    hits: dict[tuple[str, str], set[str]] = field(default_factory=dict[tuple[str, str], set[str]])
+    hits: dict[Probe, set[str]] = field(default_factory=dict[Probe, set[str]])
 
     @classmethod
-    def read(cls, log: Path, numbers: Sequence[tuple[str, str]]) -> Sight:
+    def read(cls, log: Path, numbers: Sequence[Probe]) -> Sight:
         """From what the probes wrote."""
-        sight = cls()
+        sight = cls(hits={each: set() for each in numbers})
         for line in log.read_text().splitlines() if log.exists() else ():
             what, number, test = line.split("\t")
             if what == "hit":
-                sight.hits.setdefault(numbers[int(number)], set()).add(test)
+                sight.hits[numbers[int(number)]].add(test)
             elif what == "passed":
                 sight.seconds[test] = float(number)
         return sight
 
-    def tests_of(self, path: str, function: str) -> tuple[set[str], bool]:
-        """The tests that run a function, and whether what is before tests does, as an import."""
-        found = self.hits.get((path, function), set())
+    def tests_of(self, path: str, line: int) -> tuple[set[str], bool]:
+        """The tests that run the statement of a line, and whether what is before tests does, as an import."""
+        around = [each for each in self.hits if each[0] == path and each[1] <= line <= each[2]]
+        if not around:
+            return set(), False
+        found = self.hits[min(around, key=lambda each: each[2] - each[1])]
         return found & self.seconds.keys(), "" in found
 
     def cheapest(self, tests: Iterable[str], most: float) -> list[str]:

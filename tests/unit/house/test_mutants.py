@@ -32,7 +32,7 @@ FAULTS = """
 def load(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
     yield import_module
-    for name in ("operators", "sight", "table", "run"):
+    for name in ("operators", "sight", "table", "trial", "run"):
         sys.modules.pop(name, None)
 
 
@@ -53,29 +53,38 @@ def test_a_survivor_is_printed_with_its_line(
     for folder in ("inarch/testing", "tests/unit", "tests/mutants"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "inarch" / "__init__.py").touch()
-    (tmp_path / "inarch" / "code.py").write_text("def f(x: int) -> int:\n    return x + x\n")
+    (tmp_path / "inarch" / "code.py").write_text(TRIED)
     test = "from inarch.code import f\n\ndef test_f():\n    assert f(2) == 4\n"
     (tmp_path / "tests" / "unit" / "test_code.py").write_text(test)
-    (tmp_path / "tests" / "mutants" / "mutants_probe.py").write_text(
-        (FOLDER / "mutants_probe.py").read_text()
-    )
+    for name in ("mutants_probe.py", "mutants_warm.py"):
+        (tmp_path / "tests" / "mutants" / name).write_text((FOLDER / name).read_text())
     row = '"doubles" = ["inarch/code.py::f", "return x  + x", "return x * x"]\n'
     table = tmp_path / "tests" / "mutants" / "meaning.toml"
     table.write_text(row + row.replace("doubles", "is gone").replace("x  + x", "y"))
-    run = load("run")
-    monkeypatch.setattr(run, "ROOT", tmp_path)
+    run, trial = load("run"), load("trial")
+    for module in (run, trial):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(run, "TABLE", table)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # a second less
-    code = run.main(["--only", "inarch/code.py::f", "--rows"])
+    code = run.main(["--only", "inarch/code.py::f"])
     said = capsys.readouterr().out
     assert code == 1, said
     assert (
         "does not fit: inarch/code.py::f: is gone: expected its old text once, found it 0" in said
     )
-    assert "inarch/code.py:2: survived in f: doubles (1 tests)" in said
+    assert "inarch/code.py:4: survived in f: doubles (1 tests)" in said
     assert "  - return x + x\n  + return x * x\n" in said
-    assert "1 of 1 faults by seed 0: 1 survived" in said
-    assert "return x + x" in (tmp_path / "inarch" / "code.py").read_text()
+    assert "inarch/code.py:3: f: none of 1 tests that were looked at runs it" in said
+    assert "[tests/unit/test_code.py::test_f]" in said
+    assert "7 of 9 faults by seed 0: 1 not run, 2 seen, 4 survived" in said
+    assert (tmp_path / "inarch" / "code.py").read_text() == TRIED
+
+
+TRIED = """def f(x: int) -> int:
+    if x > 100:
+        return x * 3
+    return x + x
+"""
 
 
 def test_every_row_names_a_fault_and_one_that_does_not_fit_is_only_listed(load: Any) -> None:
