@@ -13,6 +13,7 @@ import json
 import os
 import resource
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -30,12 +31,14 @@ import pytest
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Answers until there are no more requests."""
+    gc.unfreeze()  # or its functions are not found
     told: dict[str, Any] = json.loads(Path(os.environ["INARCH_MUTANTS_WARM"]).read_text())
     room = _Room(
         session.items,
         _of_lit(told["lit"]),
         {path: _names(path) for path in told["paths"]},
         _functions({_real(path) for path in told["paths"]}),
+        frozenset(_real(file) for one in [*sys.modules.values()] if (file := _file_of(one))),
     )
     gc.collect()
     gc.freeze()  # so that a child copies no page of it
@@ -54,6 +57,8 @@ class _Room:
     """Of each file, its functions and classes as they were imported, in order."""
     functions: dict[str, list[FunctionType]]
     """Those that this process has, of each file by its real path."""
+    imported: frozenset[str]
+    """The real paths of the modules that this process has."""
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The exit code of the child, or "hang"."""
@@ -107,7 +112,10 @@ class _Room:
         if len(after) != len(self.names[path]):
             return False
         codes = dict(zip(self.names[path], after, strict=True))
-        for function in self.functions.get(_real(path), ()):
+        functions = self.functions.get(_real(path), ())
+        if not functions and _real(path) in self.imported:
+            return False
+        for function in functions:
             old = function.__code__
             new = codes.get((old.co_qualname, old.co_firstlineno))
             if new is None or len(new.co_freevars) != len(old.co_freevars):
@@ -125,6 +133,11 @@ def _kill_group(child: int) -> None:
         os.killpg(child, signal.SIGKILL)  # with the compilers that it started
     except ProcessLookupError:
         return
+
+
+def _file_of(module: Any) -> str:
+    file = getattr(module, "__file__", None)
+    return file if isinstance(file, str) else ""
 
 
 def _functions(paths: set[str]) -> dict[str, list[FunctionType]]:

@@ -170,7 +170,8 @@ def _of_expressions(root: ast.AST, place: Places) -> Iterator[Edit]:
     if isinstance(root, ast.JoinedStr):  # Python 3.11 does not say where its parts are
         return
     for child in ast.iter_child_nodes(root):
-        yield from _of_expressions(child, place)
+        if not (isinstance(child, ast.keyword) and child.arg in _CHECKS):
+            yield from _of_expressions(child, place)
 
 
 def _of_statement(node: ast.stmt, place: Places) -> Iterator[Edit]:
@@ -309,6 +310,8 @@ def _calls(node: ast.AST, place: Places) -> Iterator[Edit]:
             yield Piece(place.of(first)[0], place.of(second)[1]), swapped, "swap arguments"
 
 
+_CHECKS = {"strict"}
+"""Arguments that only check what is so in right code."""
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
 
@@ -330,7 +333,8 @@ def _parts(node: ast.AST, place: Places) -> Iterator[Edit]:
             ]
             yield from _each_dropped(node, list(pairs), place)
         case ast.Call(args=args, keywords=keywords):
-            for part in [*keywords, *(each for each in args if isinstance(each, ast.Starred))]:
+            of_meaning = [each for each in keywords if each.arg not in _CHECKS]
+            for part in [*of_meaning, *(each for each in args if isinstance(each, ast.Starred))]:
                 yield from _each_dropped(node, [part], place, least=0)
             if isinstance(node.func, ast.Name) and node.func.id.startswith(
                 ("key", "hash", "digest")

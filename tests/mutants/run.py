@@ -33,6 +33,8 @@ from trial import NOT_RUN, ROOT, Copy, MutantsError, Outcome, Watched
 TABLE = Path(__file__).with_name("meaning.toml")
 A_FILE = 10
 """Faults of one file in a search, before the next file's turn."""
+VARIETY = ("inarch/testing/generate/", "inarch/fuzz/")
+"""Not searched: most of its faults make other programs, or fewer kinds, which no test should pin."""
 
 Say = Callable[[str], None]
 
@@ -92,6 +94,7 @@ def chosen(options: argparse.Namespace, rows: Sequence[Row]) -> Iterator[list[Fa
     found: list[Fault] = []
     if options.all:
         files = {path for top in CODE for path in _files(top)} | {row.path for row in rows}
+        files = {path for path in files if not path.startswith(VARIETY)}
         for path in sorted(files, key=lambda path: _draw(options.seed, path)):
             yield _mixed(_faults(path, rows), options)[:A_FILE]
     elif options.only:

@@ -64,7 +64,7 @@ class Copy:
         )
         shutil.copytree(ROOT, folder, symlinks=True, ignore=left_out)
         if (compiled := ROOT / "build" / "test-cache").is_dir():  # kept by content: good here, too
-            shutil.copytree(compiled, folder / "build" / "test-cache")
+            _link(compiled, folder / "build" / "test-cache")
         folder.with_name("tmp").mkdir()
         copy = cls(folder, tuple(extra))
         _, said = copy.run(
@@ -190,6 +190,15 @@ class Copy:
     def restore(self, path: str, text: str) -> None:
         (self.root / path).write_text(text)
         shutil.copystat(ROOT / path, self.root / path)
+
+
+def _link(source: Path, target: Path) -> None:
+    """A copy of files that nobody changes in place, of links where the file system has them."""
+    try:
+        shutil.copytree(source, target, copy_function=os.link)
+    except (OSError, shutil.Error):
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(source, target)
 
 
 Ask = Callable[[Sequence[str], str, float, dict[str, str]], int | str]

@@ -19,7 +19,7 @@ CODE = """def first(items: list[int], most: int = 9) -> int:
     for item in items:
         if item < 0 and most > 1:
             continue
-        return min(item, most - 1)
+        return min(item, most - 1, strict=True)
     raise ValueError(f"none below {most + 1}")
 """
 FAULTS = """
@@ -58,6 +58,8 @@ def test_a_survivor_is_printed_with_its_line(
     (tmp_path / "tests" / "unit" / "test_code.py").write_text(test)
     for name in ("mutants_probe.py", "mutants_warm.py"):
         (tmp_path / "tests" / "mutants" / name).write_text((FOLDER / name).read_text())
+    frozen = "import gc\n\ndef pytest_collection_finish():\n    gc.freeze()\n"  # as ours
+    (tmp_path / "tests" / "unit" / "conftest.py").write_text(frozen)
     row = '"doubles" = ["inarch/code.py::f", "return x  + x", "return x * x"]\n'
     table = tmp_path / "tests" / "mutants" / "meaning.toml"
     table.write_text(row + row.replace("doubles", "is gone").replace("x  + x", "y"))
