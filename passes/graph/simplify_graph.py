@@ -44,9 +44,6 @@ class DropIdentity(RewritePattern):
 
 
 def _is_identity(op: Operation) -> bool:
-    if isinstance(op, TransposeOp):
-        perm = ints(op.perm)
-        return perm == tuple(range(len(perm)))
     if isinstance(op, ClipOp):
         return op.low is None and op.high is None
     if isinstance(op, SliceOp):

@@ -6,9 +6,27 @@ func.func @identities_vanish(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %1 = graph.reshape %0 shape = [2, 3] : tensor<2x3xf32> -> tensor<2x3xf32>
   %2 = graph.broadcast_to %1 shape = [2, 3] : tensor<2x3xf32> -> tensor<2x3xf32>
   %3 = graph.concat %2 axis = 0 : tensor<2x3xf32> -> tensor<2x3xf32>
-  func.return %3 : tensor<2x3xf32>
+  %4 = graph.clip %3 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %5 = graph.slice %4 starts = [0, 0] sizes = [2, 3] steps = [1, 1] : tensor<2x3xf32> -> tensor<2x3xf32>
+  %6 = graph.cast %5 to f32 : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return %6 : tensor<2x3xf32>
 }
 // CHECK-NEXT: func.return %x
+
+// -----
+
+// CHECK-LABEL: @near_identities_stay
+func.func @near_identities_stay(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<4x3xf32> {
+  // CHECK-NEXT: graph.clip %x low = 0.0
+  %0 = graph.clip %x low = 0.0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: graph.clip %0 high = 1.0
+  %1 = graph.clip %0 high = 1.0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: graph.slice %1 {{.*}} steps = [1, -1]
+  %2 = graph.slice %1 starts = [0, 2] sizes = [2, 3] steps = [1, -1] : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK-NEXT: graph.concat
+  %3 = graph.concat %2, %y axis = 0 : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<4x3xf32>
+  func.return %3 : tensor<4x3xf32>
+}
 
 // -----
 
