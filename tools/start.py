@@ -57,34 +57,41 @@ def _inarch_opt() -> int:
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """The exit code of `work`, the last that this process does: 128 + its number where a signal ended it."""
+    """The exit code of `work`, the last that this process does: 128 + the number of a signal that came in it.
+
+    Also where `work` came to its end all the same: whoever sent the signal is told that it was heard.
+    """
     gc.set_threshold(100_000, 50, 100)  # modules and IR live long: collecting young finds nothing
     read, write = os.pipe()
     os.set_blocking(write, False)
-    heard: list[int] = []
+    heard = _Heard()
     main = threading.get_ident()
     threading.Thread(target=_end_late, args=(read, main, heard), daemon=True).start()
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     caught = [number for number in _SIGNALS if _ends_us(number)]
-    handle = _handler(heard)
     for number in caught:
-        signal.signal(number, handle)
-    after = signal.SIG_DFL
+        signal.signal(number, heard.handle)
     try:
-        return work()
-    except KeyboardInterrupt as error:
-        after = signal.SIG_IGN  # one more of them changes nothing
-        number = error.number if isinstance(error, Interrupted) else int(signal.SIGINT)
-        by = "" if number == signal.SIGINT else f" by {signal.Signals(number).name}"
-        print(f"interrupted{by}", file=sys.stderr, flush=True)
-        return 128 + number
+        try:
+            code = work()
+        finally:
+            heard.is_over = True
+    except KeyboardInterrupt:
+        heard.first = heard.first or int(signal.SIGINT)  # some code raised it by itself
+        code = 0
     finally:
-        heard.append(0)  # no more of them from our thread
+        # After a signal one more of them changes nothing.
+        after = signal.SIG_IGN if heard.first else signal.SIG_DFL
         for number in caught:
             signal.signal(number, after)
         signal.set_wakeup_fd(-1)
         os.close(write)
         gc.freeze()  # nothing is collected any more: the system takes back all at once
+    if not heard.first:
+        return code
+    by = "" if heard.first == signal.SIGINT else f" by {signal.Signals(heard.first).name}"
+    print(f"interrupted{by}", file=sys.stderr, flush=True)
+    return 128 + heard.first
 
 
 def _ends_us(number: int) -> bool:
@@ -92,26 +99,31 @@ def _ends_us(number: int) -> bool:
     return signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
 
 
-def _handler(heard: list[int]) -> Callable[[int, FrameType | None], None]:
-    last = -_AGAIN_SECONDS
+class _Heard:
+    """The signals that came to the main thread, and what they do there."""
 
-    def handle(number: int, _frame: FrameType | None) -> None:
-        nonlocal last
-        heard.append(number)
-        if time.monotonic() - last > _AGAIN_SECONDS:
-            last = time.monotonic()
+    def __init__(self) -> None:
+        self.first = 0
+        """The number of the first one."""
+        self.is_over = False
+        """Whether the work has ended: nothing is broken off any more."""
+        self._last = -_AGAIN_SECONDS
+
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        """Breaks the work off."""
+        self.first = self.first or number
+        if not self.is_over and time.monotonic() - self._last > _AGAIN_SECONDS:
+            self._last = time.monotonic()
             raise Interrupted(number)
 
-    return handle
 
-
-def _end_late(read: int, main: int, heard: list[int]) -> None:
+def _end_late(read: int, main: int, heard: _Heard) -> None:
     """Ends the process some time after a signal, which C writes to the pipe at once. Runs in a thread."""
     for number in iter(lambda: os.read(read, 1), b""):
         if number[0] in _SIGNALS:
             end = time.monotonic() + _PATIENCE_SECONDS
             while time.monotonic() < end:
                 time.sleep(min(_POKE_SECONDS, _PATIENCE_SECONDS))
-                if not heard:
+                if not heard.first and not heard.is_over:
                     signal.pthread_kill(main, number[0])
             os._exit(128 + number[0])

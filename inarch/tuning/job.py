@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BufferedRandom
 from threading import Event
 from typing import Any
@@ -28,6 +28,7 @@ from inarch.core.cache import key_of
 from inarch.core.outside.value import Value
 from inarch.core.scratch import scratch
 from inarch.passes.tuned import TunedWay
+from inarch.tuning.outcome import STARTING
 
 _PASSED = ("HOME", "CC", "PYTHONPATH", "INARCH_CACHE_DIR", "INARCH_NATIVE")
 """Of the environment: where things are kept, and what the computer is said to be. No libraries."""
@@ -79,6 +80,8 @@ class Result:
     """For each variant: op of the model -> seconds of what was made of it, the least of all rounds."""
     errors: tuple[str, ...] = ()
     """For each variant: why it was not measured."""
+    spent: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)
+    """What the job did -> seconds."""
     log: str = field(default="", compare=False)
     """What the process printed last."""
 
@@ -92,6 +95,7 @@ PATIENCE_SECONDS = 2.0
 
 def measure(job: Job) -> Result:
     """Runs the job here. Never raises for what a kernel does: that is in the result."""
+    begun = time.monotonic()
     with scratch("inarch-tune-") as folder:
         given, found = folder / "job", folder / "result.json"
         given.write_bytes(pickle.dumps(job))
@@ -122,7 +126,9 @@ def measure(job: Job) -> Result:
         if process.returncode or not found.is_file():
             last = log.splitlines()[-1] if log else f"status {process.returncode}"
             return Result(job.key, f"the process failed: {last}", log=log)
-        return Value({**json.loads(found.read_text()), "key": job.key}).read(Result)
+        result = Value({**json.loads(found.read_text()), "key": job.key}).read(Result)
+        more = time.monotonic() - begun - sum(result.spent.values())
+        return replace(result, spent={**result.spent, STARTING: more})
 
 
 def _awaited(process: subprocess.Popen[bytes], seconds: float) -> str:
@@ -167,6 +173,7 @@ def fault_of(job: Job, result: object) -> str:
     if len(result.times) != count or len(result.errors) != count:
         return f"it has {len(result.times)} variants, {count} were asked for"
     every = [seconds for times in result.times if times is not None for seconds in times.values()]
+    every += result.spent.values()
     if not all(isinstance(one, float) and 0 <= one < float("inf") for one in every):
         return "it has a time that is none"
     return ""

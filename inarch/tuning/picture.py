@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from inarch.driver.keep.records import Record
-from inarch.tuning.tuner import Outcome
+from inarch.tuning.outcome import Outcome
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 560.0, 200.0, 64.0, 40.0
 _ROW, _NAME, _BARS = 18.0, 300.0, 200.0

@@ -14,7 +14,8 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -39,6 +40,7 @@ from inarch.machine.target import native, parse
 from inarch.passes.tuned import Tuned
 from inarch.tuning.executor import EXECUTORS
 from inarch.tuning.job import MEGABYTES, PATIENCE_SECONDS, Job, Ways
+from inarch.tuning.outcome import COMPILING, IMPORT, LOWERING, MEASURING
 from inarch.tuning.version import version
 
 ASLEEP = 0.001
@@ -55,6 +57,22 @@ class _Variant:
     buffers: list[Array]
     held: list[Array]
     least: list[float]
+
+
+class _Clock:
+    """What was done so far -> seconds."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+
+    @contextmanager
+    def of(self, what: str) -> Generator[None]:
+        """Counts the seconds of a block."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent[what] = self.spent.get(what, 0.0) + time.monotonic() - begun
 
 
 def main(given: str, found: str) -> int:
@@ -105,22 +123,25 @@ def _done(job: Job) -> dict[str, Any]:
         return {"error": str(error)}
     variants: list[_Variant | None] = []
     errors: list[str] = []
+    clock = _Clock()
     for ways in job.variants:
         try:
-            variants.append(_compiled(Path(job.model), options, ways, harness))
+            variants.append(_compiled(Path(job.model), options, ways, harness, clock))
             errors.append("")
         except (InarchError, MemoryError) as error:
             variants.append(None)
             errors.append(str(error) or type(error).__name__)
     _check(variants, errors)
     sound = [one for one in variants if one is not None]
-    for _ in range(job.rounds):
-        for one in sound:
-            _time(one, harness)
-            if job.threads > 1:
-                time.sleep(ASLEEP)
+    with clock.of(MEASURING):
+        for _ in range(job.rounds):
+            for one in sound:
+                _time(one, harness)
+                if job.threads > 1:
+                    time.sleep(ASLEEP)
     times = [None if one is None else _by_place(one) for one in variants]
-    return {"cpu": cpu_name(), "compiler": compiler_name(), "times": times, "errors": errors}
+    found = {"cpu": cpu_name(), "compiler": compiler_name(), "times": times, "errors": errors}
+    return {**found, "spent": clock.spent}
 
 
 def _options(job: Job) -> Options:
@@ -130,16 +151,21 @@ def _options(job: Job) -> Options:
     return Options(**given)
 
 
-def _compiled(path: Path, options: Options, ways: Ways, harness: Harness) -> _Variant:
+def _compiled(
+    path: Path, options: Options, ways: Ways, harness: Harness, clock: _Clock
+) -> _Variant:
     context = new_context()
-    module = import_model(path, context, options)
+    with clock.of(IMPORT):
+        module = import_model(path, context, options)
     tuned = Tuned(ways, "the job")
     facts_of(context).put(tuned)
-    lower(context, module, "kernel", pipeline=options.passes())
-    if tuned.refused:
-        raise InarchError(next(iter(tuned.refused.values())))
-    steps = tuple(split_steps(module))
-    made, library = harness.native(context, module)
+    with clock.of(LOWERING):
+        lower(context, module, "kernel", pipeline=options.passes())
+        if tuned.refused:
+            raise InarchError(next(iter(tuned.refused.values())))
+        steps = tuple(split_steps(module))
+    with clock.of(COMPILING):
+        made, library = harness.native(context, module)
     entries = [getattr(library, made.symbols[step.function]) for step in steps]
     main_entry = made.entries["main"]
     buffers = [aligned(random_array(port.shape, port.dtype.numpy)) for port in main_entry.ports]
@@ -147,7 +173,8 @@ def _compiled(path: Path, options: Options, ways: Ways, harness: Harness) -> _Va
     workspace = aligned(np.zeros(main_entry.workspace_bytes, np.uint8))
     memory = (harness.pointers(buffers), harness.pointer(weights), harness.pointer(workspace))
     one = _Variant(steps, entries, memory, buffers, [weights, workspace], [])
-    _time(one, harness)
+    with clock.of(MEASURING):
+        _time(one, harness)
     one.least = [float("inf")] * len(steps)  # the first run does not count
     return one
 

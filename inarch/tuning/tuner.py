@@ -10,6 +10,9 @@ pass that gains are settled, and the others are looked at anew, as they are of a
 come next, and at last, with several threads, which loops are shared. What the tuner claims is a measurement
 of all that stayed, beside the untuned model.
 
+A job is begun where the time is enough for it, and for trying the best once more. An interrupt ends all at
+once: each measurement was handed to `keep` as it was made, and the next run goes on from them.
+
 A job that dies is done again, then cut into its variants, and they into their decisions, until who is at
 fault is alone; it is left out.
 """
@@ -17,7 +20,7 @@ fault is alone; it is left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,6 +31,7 @@ from inarch.ir.location import parts_of
 from inarch.passes.tuned import TunedWay
 from inarch.tuning.executor import Pool
 from inarch.tuning.job import Job, Result, Ways, fault_of, measure
+from inarch.tuning.outcome import LISTING, Outcome
 from inarch.tuning.space import NESTS, Space
 
 Progress = Callable[[str, float, float], None]
@@ -49,6 +53,8 @@ CHOSEN, CONFIRMED, SHARED = 0.3, 0.7, 0.85
 """Of the time: then no more choices before nests, ways of nests, and loops to share are tried.
 
 What is left is for trying the best once more."""
+TOGETHER = 2
+"""Variants of the measurement at the end, for which there is to be time, too."""
 
 
 @dataclass(frozen=True)
@@ -66,34 +72,6 @@ class Unit:
             return sum(times.get(place, 0.0) for place in self.places)
         own = {part for place in self.places for part in parts_of(place)}
         return sum(took for place, took in times.items() if not own.isdisjoint(parts_of(place)))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a tuner found."""
-
-    records: tuple[Record, ...]
-    untuned: float
-    """Seconds of the steps of a call, in the last measurement."""
-    tuned: float
-    trials: tuple[tuple[float, float], ...]
-    """Seconds since the beginning, and the best time of the model that is known then, by the untuned one."""
-    faults: Mapping[str, str]
-    """Op of the model -> why a way of it was left out."""
-    jobs: int
-    untried: tuple[str, ...] = ()
-    """Ops of which there was no time to try anything."""
-    build: float = 0.0
-    """Seconds until the untuned model was measured."""
-    passed: float = 0.0
-    """Seconds in all."""
-    is_stopped: bool = False
-    """Whether Ctrl-C has ended the search."""
-
-    @property
-    def gain(self) -> float:
-        """How many times faster."""
-        return self.untuned / self.tuned if self.tuned else 1.0
 
 
 def units_of(space: Space) -> list[Unit]:
@@ -134,8 +112,6 @@ class Tuner:
     known: Mapping[str, TunedWay] = field(default_factory=dict[str, TunedWay])
     """What has a record already: choices of passes hold, nests are as they are without records."""
     workers: int = 1
-    note: Callable[[str], None] = lambda _: None
-    """Told what Ctrl-C does."""
     keep: Callable[[Sequence[Record]], None] = lambda _: None
     """Given each record as it is measured: whatever ends the process, it was."""
     unsure: Sequence[Record] = ()
@@ -156,8 +132,11 @@ class Tuner:
     _shares: dict[Unit, float] = field(default_factory=dict[Unit, float])
     _trials: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     _untried: dict[str, None] = field(default_factory=dict[str, None])
+    _spent: dict[str, float] = field(default_factory=dict[str, float])
     _build: float = 0.0
-    _is_stopped: bool = False
+    """Seconds of work of a job with the untuned model alone, without the wait for a worker."""
+    _choices: tuple[int, int] = 0, 0
+    """How many were measured, and were not."""
     _saved: float = 0.0
     """The part of the time that is saved by what is settled."""
     _base: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -171,16 +150,12 @@ class Tuner:
         return time.monotonic() - self.begun
 
     def run(self) -> Outcome:
-        """Tunes; Ctrl-C ends the search, and what was found is measured together all the same.
+        """Tunes until nothing is left or the time is over.
 
         Raises EnvironmentFault where not even the untuned model can be measured.
         """
-        try:
-            (result,) = self._measured([self._job([{}])], is_needed=True)
-        except KeyboardInterrupt:
-            self.note("interrupted before the model was measured: there are no records")
-            raise
-        self._build = self.passed
+        (result,) = self._measured([self._job([{}])], is_needed=True)
+        self._build = sum(result.spent.values())
         if result.times[0] is None:
             raise EnvironmentFault(f"the model cannot be measured: {result.errors[0]}")
         self._base = result.times[0]
@@ -188,28 +163,25 @@ class Tuner:
         self._claim = {}, 1, (whole := sum(self._base.values())), whole
         settled: set[str] = set()
         while batch := self._next(settled):
-            try:
-                self._search(batch)
-            except KeyboardInterrupt:
-                self._is_stopped = True
-                self.note(
-                    "interrupted: what was faster is measured together, which takes some builds of the "
-                    "model, and kept; Ctrl-C again ends without"
-                )
-            self._untried |= dict.fromkeys(self._missed(batch))
+            self._search(batch)
+            self._leave(batch)
             for space, units in batch.items():
                 settled.add(space)
                 if self._settle(units) and space != NESTS:
                     break  # the others see another program
-            if self._is_stopped:
-                break
         return self._outcome()
 
     def _next(self, settled: set[str]) -> dict[str, list[Unit]]:
         """What is tuned at once: all choices before the nests, the nests, or those after them."""
         if self._spaces and settled.issuperset(self._spaces):
             return {}
+        if self.passed >= self.budget:
+            late = [one for one in self._spaces.values() if one.by not in settled]
+            self._leave({one.by: self._worth(units_of(one)) for one in late})
+            return {}
+        begun = self.passed
         spaces = self.look(self.given)
+        self._spend({LISTING: self.passed - begun})
         self._spaces = {one.by: one for one in spaces}
         while left := [one for one in spaces if one.by not in settled]:
             at = next((n for n, one in enumerate(left) if one.by == NESTS), 0)
@@ -259,23 +231,37 @@ class Tuner:
                 }
                 if variant:
                     variants.append(variant)
-        jobs = [variants[at : at + VARIANTS] for at in range(0, len(variants), VARIANTS)]
         units = [one for some in batch.values() for one in some]
         self._each(
-            (self._job([{}, *some]) for some in jobs),
+            self._jobs_of(variants),
             lambda job, result: self._learn(units, job, result),
             until=self._until(next(iter(batch))),
         )
 
-    def _missed(self, batch: Mapping[str, Sequence[Unit]]) -> list[str]:
-        """Ops of which another way is known, and none was measured."""
-        return [
-            one.places[0]
-            for space, units in batch.items()
-            for one in units
-            if one not in self._tried
-            and any(len(self._spaces[space].nests[at].ways) > 1 for at in one.addresses)
-        ]
+    def _jobs_of(self, variants: Sequence[Ways]) -> Iterator[Job]:
+        """Jobs of a few variants each, while there is time for one and for the measurement at the end."""
+        at = 0
+        while at < len(variants) and (fit := self._fitting()) > 0:
+            yield self._job([{}, *variants[at : at + fit]])
+            at += fit
+
+    def _fitting(self) -> int:
+        """How many variants a job may have that is begun now."""
+        builds = (self.budget - self.passed) / self._build if self._build else float("inf")
+        return int(min(VARIANTS, builds - 1 - TOGETHER))
+
+    def _leave(self, batch: Mapping[str, Sequence[Unit]]) -> None:
+        """Counts what is not measured of what passes decide; names ops of which no other way was."""
+        measured, left = self._choices
+        for space, units in batch.items():
+            for one in units:
+                others = sum(
+                    max(0, len(self._spaces[space].nests[at].ways) - 1) for at in one.addresses
+                )
+                left += others
+                if others and one not in self._tried:
+                    self._untried[one.places[0]] = None
+        self._choices = measured, left
 
     def _until(self, by: str) -> float:
         """When the search for what a pass decides is over."""
@@ -296,6 +282,7 @@ class Tuner:
             if times is None:
                 self._blame(units, own_ways, error)
                 continue
+            self._count(len(own_ways))
             for one in units:
                 own = {a: own_ways[a] for a in one.addresses if a in own_ways}
                 if not own:
@@ -325,22 +312,31 @@ class Tuner:
             place = next(one.places[0] for one in units if address in one.addresses)
             what = way.kernel if way.choice is None else f"{way.kernel}, {way.choice}"
             self.faults[place] = f"{what}: {error}"
+            self._count(1)
             return
         items = list(ways.items())
         halves = [dict(items[: len(items) // 2]), dict(items[len(items) // 2 :])]
-        until = self._until(units[0].space)
-        if self.passed < until:
-            self._each(
-                (self._job([{}, half]) for half in halves),
-                lambda job, result: self._learn(units, job, result),
-                until=until,
-            )
+        self._each(
+            (self._job([{}, half]) for half in halves if self._fitting() > 0),
+            lambda job, result: self._learn(units, job, result),
+            until=self._until(units[0].space),
+        )
+
+    def _count(self, choices: int) -> None:
+        measured, left = self._choices
+        self._choices = measured + choices, left - choices
+
+    def _spend(self, seconds: Mapping[str, float]) -> None:
+        for what, own in seconds.items():
+            self._spent[what] = self._spent.get(what, 0.0) + own
 
     def _settle(self, units: Sequence[Unit]) -> bool:
         """The best ways of units together, beside the model without them; whether any stays.
 
         What is not faster is dropped, until all is.
         """
+        if not self._tried.keys() & set(units):
+            return False
         chosen = {one: self._best[one][1] for one in units if one in self._best}
         base = tuned = self._base
         while chosen or (units and units[0].space == NESTS):
@@ -397,9 +393,20 @@ class Tuner:
         return self._came_of(tuple(self._records), whole, best)
 
     def _came_of(self, records: tuple[Record, ...], whole: float, best: float) -> Outcome:
-        trials, untried = tuple(self._trials), tuple(self._untried)
-        ended = self._build, self.passed, self._is_stopped
-        return Outcome(records, whole, best, trials, self.faults, self.jobs, untried, *ended)
+        return Outcome(
+            records,
+            whole,
+            best,
+            tuple(self._trials),
+            self.faults,
+            self.jobs,
+            tuple(self._untried),
+            self._choices[0],
+            self._choices[1] if self._spaces else None,
+            self._build,
+            self._spent,
+            self.passed,
+        )
 
     def _records_of(
         self, unit: Unit, ways: Ways, base: Mapping[str, float], tuned: Mapping[str, float]
@@ -551,13 +558,14 @@ class Tuner:
         reason = fault or result.error
         if not reason:
             self.cpu, self.compiler = result.cpu, result.compiler
+            self._spend(result.spent)
             done(job, result)
             return
         if is_needed:
             raise EnvironmentFault(f"the model cannot be measured: {reason}")
         if len(job.variants) > 2:
-            for ways in job.variants[1:]:
-                self._each([self._job([{}, ways])], done, until=SHARED * self.budget)
+            alone = (self._job([{}, ways]) for ways in job.variants[1:] if self._fitting() > 0)
+            self._each(alone, done, until=SHARED * self.budget)
             return
         # Nothing is known of the untuned model in this job: the variant alone is at fault.
         done(job, Result(job.key, "", result.cpu, result.compiler, ({}, None), ("", reason)))

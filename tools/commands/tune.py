@@ -18,14 +18,13 @@ from inarch.tools.progress import progress
 
 if TYPE_CHECKING:
     from inarch.driver.options import Options
-    from inarch.tuning.tuner import Outcome, Progress
+    from inarch.tuning.outcome import Outcome
+    from inarch.tuning.tuner import Progress
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 WAYS = 11
 """Of a nest, beside the one that it has without records."""
 SHOWN = 15
-LATE = 1.1
-"""Times the budget, from which on it is said why."""
 _SECONDS = 600.0
 """That a job may take."""
 
@@ -118,7 +117,11 @@ def _execute(arguments: argparse.Namespace) -> int:
             append_records(output, records)
             kept.extend(records)
 
-        outcome = _tuned(arguments, options, look, pool, known, _shown(report), keep)
+        try:
+            outcome = _tuned(arguments, options, look, pool, known, _shown(report), keep)
+        except KeyboardInterrupt:
+            _note(_what_stays(output, len(kept)))
+            raise
     every = add_records(output, outcome.records, instead=kept)
     _tell(arguments, outcome, len(every))
     return 0
@@ -161,8 +164,14 @@ def _tuned(
     here = ways_of(one for one in ours if one.is_sure)
     unsure = [one for one in ours if not one.is_sure]
     workers, budget = arguments.workers, arguments.budget
-    tuner = Tuner(job, look, pool, budget, report, here, workers, _note, keep, unsure)
+    tuner = Tuner(job, look, pool, budget, report, here, workers, keep, unsure)
     return tuner.run()
+
+
+def _what_stays(output: Path, count: int) -> str:
+    if not count:
+        return "nothing was measured yet that could be kept"
+    return f"{count} records of what was measured are in {output}; the next run goes on from them"
 
 
 def _note(text: str) -> None:
@@ -201,7 +210,8 @@ def _tell(arguments: argparse.Namespace, outcome: Outcome, count: int) -> None:
     if arguments.quiet:
         return
     if not outcome.records:
-        print(f"{arguments.output}: {count} records; {_why_none(arguments.budget, outcome)}")
+        print(f"{arguments.output}: {count} records; {outcome.why_none(arguments.budget)}")
+        print(outcome.time_said(arguments.budget))
         return
     faster = [row for row in gains(outcome.records) if row[2] < row[1]]
     if faster:
@@ -214,31 +224,8 @@ def _tell(arguments: argparse.Namespace, outcome: Outcome, count: int) -> None:
         f"{arguments.output}: {count} records; {len(faster)} ops faster: {outcome.tuned * 1e3:.3f} ms, were "
         f"{outcome.untuned * 1e3:.3f} ms ({outcome.gain:.3f} times as fast), in {outcome.jobs} jobs"
         + (f"; for {len(outcome.untried)} ops there was no time" if outcome.untried else "")
-        + _why_late(arguments.budget, outcome)
     )
-
-
-def _why_late(budget: float, outcome: Outcome) -> str:
-    if outcome.passed < LATE * budget:
-        return ""
-    return (
-        f"; it took {outcome.passed:.0f} s, not {budget:g} s: what is faster is measured together before it "
-        f"is kept, and a build takes {outcome.build:.0f} s"
-    )
-
-
-def _why_none(budget: float, outcome: Outcome) -> str:
-    build = f"a build took {outcome.build:.0f} s"
-    if outcome.is_stopped:
-        return (
-            f"stopped after {outcome.passed:.0f} of {budget:g} s, before anything that could be kept was "
-            f"measured: {build}"
-        )
-    if outcome.untried:
-        return f"nothing could be measured in {budget:g} s: {build}; give it a longer --budget"
-    if outcome.faults:
-        return "nothing that was measured could be kept"
-    return "nothing was left to be tuned"
+    print(outcome.time_said(arguments.budget))
 
 
 COMMAND = Command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from inarch.core.cache import Cache
 from inarch.core.scratch import sweep
+from inarch.driver.keep.records import read_records
 from inarch.machine.target import parse
 from inarch.machine.toolchain import CompilerError, compile_library
 
@@ -132,6 +134,120 @@ def test_a_job_of_tuning_ends_with_its_tuner(number: int, tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["m.mlir"]
 
 
+_TUNE = """
+import json, os, random, signal, sys, threading, time
+from pathlib import Path
+from inarch.driver.keep import records
+from inarch.driver.options import Options
+from inarch.tools import cli
+from inarch.tools.commands import tune as command
+from inarch.tools.start import guarded
+from inarch.tuning import files, space, tuner
+from inarch.tuning.job import Result
+
+places = [each for one in space.spaces_of(Path("m.mlir"), Options(), 3, {}) for each in one.places]
+measured = []
+
+def measure(job):
+    time.sleep(0.02)
+    times = tuple(dict.fromkeys(places, random.random()) for _ in job.variants)
+    return Result(job.key, "", "cpu", "gcc", times, ("",) * len(times))
+
+def end_at(module, name, call, number):
+    def count(*given, calls=[], plain=getattr(module, name), **named):
+        calls.append(0)
+        if len(calls) == call:
+            end(number)
+        return plain(*given, **named)
+    setattr(module, name, count)
+
+def keep(path, found, plain=records.append_records):
+    plain(path, found)
+    measured.extend(one.seconds for one in found)
+
+sent = []
+
+def end(number):
+    sent.append(number)
+    os.kill(os.getpid(), number)
+
+def tune(path, number, moment):
+    tuner.measure, records.append_records = measure, keep
+    if isinstance(moment, float):
+        threading.Timer(moment, end, (number,)).start()
+    else:
+        name, call = moment
+        owners = {"measure": tuner, "files_of": files, "spaces_of": space, "_tell": command}
+        end_at(owners.get(name, records), name, call, number)
+    sys.argv = ["inarch", "tune", "m.mlir", "-o", path, "--budget", "10m"]
+    code, is_sent = guarded(cli.main), bool(sent)
+    signal.signal(number, signal.SIG_IGN)
+    Path(path + ".said").write_text(json.dumps([code, is_sent, measured]))
+    sys.stdout.flush()
+    os._exit(code)
+
+for at, (number, moment) in enumerate(json.loads(sys.argv[1])):
+    if (child := os.fork()) == 0:
+        tune(f"{at}.json", number, moment)
+    os.waitpid(child, 0)
+"""
+
+
+_MOMENTS = [
+    (number, moment)
+    for moment, numbers in {
+        ("files_of", 1): [signal.SIGTERM],
+        ("spaces_of", 1): [signal.SIGINT],
+        ("measure", 3): [signal.SIGINT, signal.SIGTERM],
+        ("append_records", 2): [signal.SIGTERM],
+        ("_tell", 1): [signal.SIGINT],
+    }.items()
+    for number in numbers
+]
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        pytest.param(_MOMENTS, id="each"),
+        pytest.param(
+            [(number, (one + 1) / 20) for one in range(20) for number in (signal.SIGINT, signal.SIGTERM)],
+            id="any",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_an_interrupted_tuner_says_so_at_every_moment(
+    moments: list[tuple[int, object]], tmp_path: Path
+) -> None:
+    """By 128 + the signal's number, as a shell has it; what was measured by then is in the file."""
+    (tmp_path / "m.mlir").write_text(PRODUCT)
+    done = subprocess.run(
+        [sys.executable, "-c", _TUNE, json.dumps(moments)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    kept: dict[str, int] = {}
+    interrupted = 0
+    for said in tmp_path.glob("*.said"):
+        path = said.with_suffix("")
+        records = read_records(path) if path.exists() else []
+        code, is_sent, measured = json.loads(said.read_text())
+        number = moments[int(path.stem)][0]
+        assert code == (128 + number if is_sent else 0), done.stderr
+        interrupted += is_sent
+        is_ended = bool(records) and all(one.is_sure for one in records)
+        assert is_ended or {*measured} <= {one.seconds for one in records}
+        kept[path.name] = len(records)
+    assert len(kept) == len(moments), done.stderr
+    assert done.stderr.count("interrupted") == interrupted > len(moments) // 3
+    assert any(kept.values())
+    others = {one.name for one in tmp_path.iterdir()} - {*kept, *(f"{one}.said" for one in kept)}
+    assert others == {"m.mlir"}
+
+
 _IN_SCRATCH = """
 import sys, time
 from pathlib import Path
@@ -196,10 +312,25 @@ raise SystemExit(guarded(wait_for_ever))
 """
 
 
+_NOT_PASSED_ON = """
+import os, signal
+from inarch.tools.start import guarded
+
+def work():
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    except KeyboardInterrupt:
+        return 0
+
+raise SystemExit(guarded(work))
+"""
+
+
 @pytest.mark.parametrize(
     ("code", "status", "said"),
     [
         (_TO_ANOTHER_THREAD, 143, "interrupted by SIGTERM\n"),
+        (_NOT_PASSED_ON, 143, "interrupted by SIGTERM\n"),
         (_IN_C, 143, ""),
         (_IN_C.replace("SIGTERM", "SIGHUP"), 129, ""),
         ("from inarch.tools.start import guarded\nraise SystemExit(guarded(lambda: 7))", 7, ""),

@@ -30,7 +30,7 @@ from inarch.driver.keep.records import (
 )
 from inarch.machine.find import cpu_name
 from inarch.tools.cli import run
-from inarch.tuning.tuner import Outcome
+from inarch.tuning.outcome import COMPILING, LISTING, Outcome
 
 WAY: dict[str, Any] = {
     "kernel": "gemm", "params": {"MR": 6}, "binding": 0, "assignment": [["m"], ["n", "l"], ["k"]],
@@ -271,33 +271,59 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("passed", "late"),
+    ("records", "left", "passed", "said"),
     [
-        (65.9, ""),
         (
+            (ONE,),
+            5,
+            59.9,
+            "1 records; 1 ops faster: 1.000 ms, were 2.000 ms (2.000 times as fast), in 4 jobs\n"
+            "59.9 s of the budget of 60 s: C compiler 50.0, listing choices 2.0, rest 7.9; ",
+        ),
+        (
+            (),
+            0,
             66.0,
-            "; it took 66 s, not 60 s: what is faster is measured together before it is kept, and a build "
-            "takes 7 s",
+            "0 records; nothing was left to be tuned\n66.0 s, more than the budget of 60 s: "
+            "C compiler 50.0, listing choices 2.0, rest 14.0; ",
         ),
     ],
+    ids=["kept", "late"],
 )
-def test_a_run_of_tune_that_takes_longer_than_its_budget_says_why(
-    passed: float, late: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_of_tune_says_where_its_time_went(
+    records: tuple[Record, ...],
+    left: int,
+    passed: float,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """From a tenth more on."""
-    outcome = Outcome((ONE,), 2e-3, 1e-3, (), {}, 4, build=7.2, passed=passed)
+    """And what was not measured in it, however it ends."""
+    spent = {COMPILING: 50.0, LISTING: 2.0}
+    outcome = Outcome(
+        records,
+        2e-3,
+        1e-3,
+        (),
+        {},
+        4,
+        measured=7,
+        left=left,
+        build=7.2,
+        spent=spent,
+        passed=passed,
+    )
 
     def ran(_: object) -> Outcome:
         return outcome
 
     monkeypatch.setattr("inarch.tuning.tuner.Tuner.run", ran)
-    model = tmp_path / "m.mlir"
-    model.write_text(
+    monkeypatch.chdir(tmp_path)
+    Path("m.mlir").write_text(
         "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { func.return %x : tensor<2xf32> }"
     )
-    code, out, err = run(["tune", str(model), "-o", str(tmp_path / "r.json"), "--budget", "60s"])
+    code, out, err = run(["tune", "m.mlir", "-o", "r.json", "--budget", "60s"])
     assert (code, err) == (0, "")
-    assert out.splitlines()[-1] == (
-        f"{tmp_path}/r.json: 1 records; 1 ops faster: 1.000 ms, were 2.000 ms (2.000 times as fast), in 4 "
-        f"jobs{late}"
+    assert out.endswith(
+        f"r.json: {said}4 jobs, a build of the model takes 7.2 s; 7 choices measured, {left} left\n"
     )

@@ -13,8 +13,9 @@ from inarch.core.errors import EnvironmentFault
 from inarch.driver.keep.records import Record
 from inarch.passes.tuned import Point, TunedWay
 from inarch.tuning.job import Job, Result
+from inarch.tuning.outcome import COMPILING, Outcome
 from inarch.tuning.space import NESTS, Space, Tunable, space_of_points
-from inarch.tuning.tuner import Outcome, Tuner, units_of
+from inarch.tuning.tuner import Tuner, units_of
 
 WAYS = 4
 """Of each nest; way 0 is the untuned one."""
@@ -79,11 +80,12 @@ def tune(model: Callable[[Job, int], Any], **changes: Any) -> tuple[Outcome, Poo
     pool, space = Pool(model), changes.pop("space", SPACE)
     look = changes.pop("look", lambda _: [space])  # pyright: ignore[reportUnknownLambdaType]
     job = Job("m.onnx", {}, (), {}, ({},), 1, 1.0, "1")
+    budget = changes.pop("budget", 60.0)
 
     def silent(what: str, passed: float, whole: float) -> None:
         del what, passed, whole
 
-    return Tuner(job, look, pool, 60.0, silent, **changes).run(), pool
+    return Tuner(job, look, pool, budget, silent, **changes).run(), pool
 
 
 def test_ops_that_share_a_nest_are_tuned_together() -> None:
@@ -198,7 +200,7 @@ def test_a_model_that_cannot_be_measured() -> None:
     )
 
 
-def test_an_interrupt_ends_the_search_and_keeps_what_was_found() -> None:
+def test_an_interrupt_ends_all_and_what_was_measured_is_kept() -> None:
     def interrupted(job: Job, number: int) -> Result:
         if number == 3:
             raise KeyboardInterrupt
@@ -211,17 +213,42 @@ def test_an_interrupt_ends_the_search_and_keeps_what_was_found() -> None:
             for address, one in SPACE.nests.items()
         },
     )
-    said: list[str] = []
-    outcome, pool = tune(interrupted, space=space, note=said.append)
-    assert [one.partition(":")[0] for one in said] == ["interrupted"]
-    assert {one.address: one.kernel for one in outcome.records} == {
-        "a": "a-2",
-        "b": "b-1",
-        "c": "c-1",
-    }
-    assert len(pool.jobs) == 4
-    assert outcome.is_stopped
-    assert not tune(done)[0].is_stopped
+    kept: list[Record] = []
+    with pytest.raises(KeyboardInterrupt):
+        tune(interrupted, space=space, keep=kept.extend)
+    assert {one.address: one.kernel for one in kept} == {"a": "a-2", "b": "b-1", "c": "c-1"}
+
+
+@pytest.mark.parametrize(
+    ("build", "budget", "variants", "choices"),
+    [
+        (7.0, 6.0, [1], (0, None)),  # not even listed
+        (7.0, 34.0, [1], (0, 9)),  # a variant and the measurement at the end end at 35 s
+        (7.0, 35.0, [1, 2, 2], (3, 6)),
+        (7.0, 90.0, [1, 4, 2], (9, 0)),
+    ],
+)
+def test_a_job_is_begun_where_there_is_time_for_it(
+    build: float,
+    budget: float,
+    variants: list[int],
+    choices: tuple[int, int | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And for the measurement at the end: the budget is kept but for the first build, which nobody knows."""
+    now = [0.0]
+    monkeypatch.setattr("inarch.tuning.tuner.time.monotonic", lambda: now[0])
+
+    def slow(job: Job, _: int) -> Result:
+        spent = build * len(job.variants)
+        now[0] += spent
+        return replace(done(job), spent={COMPILING: spent})
+
+    outcome, pool = tune(slow, budget=budget, begun=0.0)
+    assert [len(job.variants) for job in pool.jobs] == variants
+    assert (outcome.measured, outcome.left) == choices
+    assert outcome.passed <= max(budget, build)
+    assert sum(outcome.spent.values()) == outcome.passed == now[0]
 
 
 # ------------------------------------------------------------------------------- choices of passes
