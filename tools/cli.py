@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown, without_compiler
-from inarch.core.outside.printable import printing
+from inarch.core.outside.printable import printing, with_short_names
 from inarch.core.plugins import Extensions
 from inarch.runtime.installed import check_alone
 from inarch.tools.alone import with_defaults
@@ -210,7 +210,7 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
         # A full disk under the standard output, a file that vanished: the machine, not a bug.
         if debug:
             traceback.print_exc(file=printing(sys.stderr))
-        print(f"error: {error}", file=printing(sys.stderr))
+        print(f"error: {with_short_names(str(error))}", file=printing(sys.stderr))
         return EnvironmentFault.exit_code
     except Exception as error:  # noqa: BLE001 - whatever else escapes is our bug, said in one line
         if debug:
@@ -221,12 +221,11 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
         if (theirs := blamed(error)) is not None:
             tell(sys.stderr, theirs)
             return theirs.exit_code
-        command = " ".join(arguments)
-        print(
+        said = (
             f"error: internal error: {type(error).__name__}: {error}; "
-            f"please report it with the output of: inarch {command} --debug",
-            file=printing(sys.stderr),
+            f"please report it with the output of: inarch {' '.join(arguments)} --debug"
         )
+        print(with_short_names(said), file=printing(sys.stderr))
         return 70
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from inarch.core.outside.printable import printable
+from inarch.core.outside.printable import printable, shortened, with_short_names
 
 
 class InarchError(Exception):
@@ -29,8 +29,8 @@ class InarchError(Exception):
         """What else is wrong with the same program, where all of it was looked at."""
 
     def __str__(self) -> str:
-        place = "" if self.where is None else f"{_cut(self.where, _LONGEST_PLACE)}: "
-        return printable(_cut(f"{place}{self.message}", _LONGEST))
+        place = "" if self.where is None else f"{_short(self.where, _LONGEST_PLACE)}: "
+        return printable(_short(f"{place}{self.message}", _LONGEST))
 
     def line(self) -> str:
         """The error as the command line prints it: `where: error: message`, on one line."""
@@ -49,12 +49,12 @@ _LONGEST_PLACE = 500
 
 
 def _one_line(text: str, most: int) -> str:
-    return _cut(printable(" ".join(text.split())), most)
+    return _short(printable(" ".join(text.split())), most)
 
 
-def _cut(text: str, most: int) -> str:
-    """`text` without its middle where it is long: names in a model are as long as a stranger likes."""
-    return text if len(text) <= most else f"{text[: most - 200]} ... {text[-195:]}"
+def _short(text: str, most: int) -> str:
+    """`text` without the middle of names, and of itself, where they are long: as a stranger likes."""
+    return shortened(with_short_names(text), most)
 
 
 class InarchWarning(UserWarning):
@@ -66,7 +66,8 @@ class InarchWarning(UserWarning):
         self.where = where
 
     def __str__(self) -> str:
-        return printable(self.message if self.where is None else f"{self.where}: {self.message}")
+        place = "" if self.where is None else f"{self.where}: "
+        return printable(_short(f"{place}{self.message}", _LONGEST))
 
 
 class ArgumentError(InarchError, ValueError):
@@ -113,7 +114,7 @@ def unknown(kind: str, name: str, known: Iterable[str], *, within: str = "") -> 
     from difflib import get_close_matches  # not before something is wrong
 
     names = sorted(known)
-    name = _cut(name, 300)
+    name = shortened(name)
     near = get_close_matches(name, names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else "."
     place = f" in {within}" if within else ""

@@ -24,6 +24,7 @@ from threading import Event
 from typing import Literal
 
 from inarch.core.errors import EnvironmentFault
+from inarch.core.outside.printable import shortened
 from inarch.machine.target import Target
 
 Kind = Literal["gcc", "clang", "zig"]
@@ -193,7 +194,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def first_error(output: str, status: int) -> str:
     """The line of a compiler's output that says what is wrong, of a length that can be read."""
-    lines = [_cut(line.strip()) for line in output.splitlines() if line.strip()]
+    lines = [
+        shortened(line.strip(), _MESSAGE_CHARACTERS) for line in output.splitlines() if line.strip()
+    ]
     for line in lines:
         if found := re.search(r"<inline asm>:\d+:\d+: error: (.*)", line):  # clang's own assembler
             return f"assembler: {found[1]}"
@@ -204,10 +207,6 @@ def first_error(output: str, status: int) -> str:
     if status < 0:
         return f"killed by {signal.Signals(-status).name}"
     return lines[0] if lines else f"exit status {status}"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _MESSAGE_CHARACTERS else line[: _MESSAGE_CHARACTERS - 3] + "..."
 
 
 def check_disk(output: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import EnvironmentFault, UsageError
+from inarch.core.outside.printable import printable_name, with_short_names
 from inarch.tools.commands import Command
 from inarch.tools.options import add_model_options, at_least_one, compile_options
 from inarch.tools.progress import progress
@@ -175,7 +176,7 @@ def _what_stays(output: Path, count: int) -> str:
 
 
 def _note(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr, flush=True)
+    print(f"note: {with_short_names(text)}", file=sys.stderr, flush=True)
 
 
 def _shown(report: Any) -> Progress:
@@ -217,7 +218,9 @@ def _tell(arguments: argparse.Namespace, outcome: Outcome, count: int) -> None:
     if faster:
         print(f"{'us':>9} {'tuned':>9} {'gain':>6}  op")
     for where, before, after in faster[:SHOWN]:
-        print(f"{before * 1e6:>9.1f} {after * 1e6:>9.1f} {before / after:>6.3f}  {where}")
+        print(
+            f"{before * 1e6:>9.1f} {after * 1e6:>9.1f} {before / after:>6.3f}  {printable_name(where)}"
+        )
     if len(faster) > SHOWN:
         print(f"... and {len(faster) - SHOWN} more")
     print(

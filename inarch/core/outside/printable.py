@@ -1,7 +1,8 @@
-r"""Text of strangers for terminals: characters that act on one, or turn what follows, are quoted.
+r"""Text of strangers for terminals: what acts on one, or turns what follows, is quoted; long names are cut.
 
 Names in a model or an artifact may be any text: ESC begins commands of the terminal (the title, the
-clipboard), CR and BS write over a line, bidirectional characters show it in another order.
+clipboard), CR and BS write over a line, bidirectional characters show it in another order. A name of
+thousands of characters hides what a message says of it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ _ACTS = re.compile(
 """C0 but tab and newline, DEL, C1; marks, embeddings, overrides and isolates of the bidirectional algorithm
 (UAX #9), Unicode's line and paragraph separators; what no encoding can write."""
 _BREAKS = re.compile(r"[\t\n]")
+LONGEST_NAME = 300
+"""Characters of a name that are shown; a path is seldom as long."""
+_LONG = re.compile(rf"(?<!\w)'[^']{{{LONGEST_NAME + 1},}}'(?!\w)|[^\s']{{{LONGEST_NAME + 1},}}")
+"""What must be a name: between quotes, or without a space."""
 
 
 def printable(text: str) -> str:
@@ -32,7 +37,32 @@ def printable_name(name: str) -> str:
     >>> printable_name("input:0"), printable_name("x\nchecked    yes")
     ('input:0', 'x\\nchecked    yes')
     """
-    return _BREAKS.sub(_quoted, printable(name)) if not name.isprintable() else name
+    name = _BREAKS.sub(_quoted, printable(name)) if not name.isprintable() else name
+    return with_short_names(name)
+
+
+def shortened(text: str, most: int = LONGEST_NAME) -> str:
+    """`text`; of one that is longer than `most` the beginning, the end, and how much is between them.
+
+    >>> shortened("x" * 100 + "y" * 900, 80)
+    'xxxxxxxxxxxxxxxxxxxx ... (960 characters) ... yyyyyyyyyyyyyyyyyyyy'
+    """
+    if len(text) <= most:
+        return text
+    part = (most - 40) // 2
+    return f"{text[:part]} ... ({len(text) - 2 * part} characters) ... {text[-part:]}"
+
+
+def with_short_names(text: str) -> str:
+    """A message or a line in which no name is longer than `LONGEST_NAME`."""
+    if len(text) <= LONGEST_NAME:
+        return text
+    return _LONG.sub(_without_middle, text)
+
+
+def _without_middle(found: re.Match[str]) -> str:
+    name = found[0]
+    return f"'{shortened(name[1:-1])}'" if name[0] == "'" else shortened(name)
 
 
 def _quoted(found: re.Match[str]) -> str:

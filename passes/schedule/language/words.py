@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inarch.core.errors import UsageError
+from inarch.core.outside.printable import shortened
 
 MOST_BYTES = 1 << 20
 """Of a schedule: more is no text of a person."""
@@ -110,7 +111,7 @@ class Words:
             raise self.error(f"expected '{text}', found {self._found()}")
 
     def _found(self) -> str:
-        return "the end of the step" if self.is_done else f"'{_cut(self.next)}'"
+        return "the end of the step" if self.is_done else f"'{shortened(self.next, _SHOWN)}'"
 
     def has(self, text: str) -> bool:
         """Whether the next word is `text`, which is taken then."""
@@ -141,5 +142,5 @@ class Words:
         return found
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:60]}..."
+_SHOWN = 100
+"""Characters of a word that is not the expected one."""

@@ -153,7 +153,11 @@ def test_what_is_no_artifact(tmp_path: Path, content: bytes | None, found: str) 
 def test_a_text_in_place_of_a_path_is_not_repeated() -> None:
     with pytest.raises(InarchError) as caught:
         Artifact.open(Path("x" * 100_000))
-    assert str(caught.value) == f"{'x' * 300} ... {'x' * 195}: cannot be read: File name too long"
+    part = "x" * 130
+    assert (
+        str(caught.value)
+        == f"{part} ... (99740 characters) ... {part}: cannot be read: File name too long"
+    )
 
 
 def test_a_folder_and_another_zip(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import signal
 import tempfile
@@ -11,10 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import inarch
 from inarch.core.errors import InarchError, InarchWarning
-from inarch.testing.hostile import MARK, hostile_files
+from inarch.core.npz import write_npz
+from inarch.core.outside.printable import LONGEST_NAME
+from inarch.testing.hostile import MARK, NAMES, hostile_files
 from inarch.tools.cli import parser, run
 from inarch.tools.commands import COMMANDS
 from inarch.tools.opt import run as run_opt
@@ -24,6 +29,7 @@ SECONDS = 10
 """More than any of these files asks for, of CPU time; and of waiting for what never comes."""
 ACTS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200f]")
 LONGEST, ERRORS = 20_000, 4
+LONG = max(NAMES, key=len)[: LONGEST_NAME + 1]
 SOUND = ("compile", "explain", "run", "tune", "verify")
 SHORT = {"--budget": "1s", "--rounds": "1", "--repeat": "1"}
 """Of commands that have it, so that what is sound ends soon."""
@@ -85,6 +91,8 @@ def _problems(words: list[str], *, is_sound: bool) -> Iterator[str]:
         yield f"exit code {done.code}: {done.err}"
     if ACTS.search(said):
         yield f"it acts on terminals: {ascii(said)[:2000]}"
+    if LONG in said:
+        yield f"a name is printed whole: {said[:2000]}"
     if any(line.strip().startswith(MARK) for line in lines):
         yield f"a name begins a line: {said[:2000]}"
     if max(map(len, lines), default=0) > LONGEST:
@@ -133,3 +141,45 @@ def test_errors_quote_what_acts_wherever_they_are_printed(tmp_path: Path) -> Non
     done = run_opt([str(tmp_path / "m.mlir")])
     assert done.code == 1
     assert not ACTS.search(done.err)
+
+
+_N = "n" * 5000
+_GOOD = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { func.return %x : tensor<2xf32> }"
+
+
+def test_a_long_name_is_printed_without_its_middle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of IR, JSON, arrays, command lines, what Python is given: how many characters it has is said."""
+    monkeypatch.chdir(tmp_path)
+    Path("m.mlir").write_text(_GOOD)
+    Path("twice.mlir").write_text(f"{_GOOD}\n" * 2)
+    Path("long.mlir").write_text(_GOOD.replace("return %x", f"return %{_N}"))
+    Path("long.json").write_text(
+        json.dumps({"inarch records": 2, "count": 0}) + f'\n{{"{_N}": 1}}\n'
+    )
+    Path("long.toml").write_text(f"{_N} = 1\n")
+    write_npz(Path("long.npz"), {_N: np.zeros(2, np.float32)})
+    words = [
+        [_N],
+        ["compile", "long.mlir"],
+        ["compile", "m.mlir", f"--{_N}"],
+        ["compile", "m.mlir", "--target", _N],
+        ["compile", "m.mlir", "--machine", "long.toml"],
+        ["compile", "m.mlir", "--dim", f"{_N}=1"],
+        ["compile", _N],
+        ["bench", _N],
+        ["run", "m.mlir", "--input", "long.npz"],
+        ["records", "list", "long.json"],
+        ["tune", "m.mlir", "-o", "r.json", "--budget", _N],
+    ]
+    said = [run(one).err for one in words] + [run_opt(["m.mlir", "-p", _N]).err]
+    with pytest.raises(InarchError) as caught:
+        inarch.load(_N)
+    said.append(str(caught.value))
+    for one in said:
+        assert LONG.replace("x", "n") not in one
+        assert re.search(r" \.\.\. \(4\d\d\d characters\) \.\.\. ", one), one
+    warning = str(InarchWarning("no such name", where=_N))
+    assert warning.endswith("nnn: no such name")
+    assert len(warning) < 400
