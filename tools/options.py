@@ -402,12 +402,7 @@ def _array_of(text: str, value: str) -> Array:
     from inarch.core.lazy import np
 
     if value.endswith(".npy"):
-        from inarch.core.npz import read_arrays
-
-        try:
-            array = read_arrays(Path(value))
-        except InarchError as error:
-            raise UsageError(f"--value: {error.message}", where=error.where) from error
+        array = arrays_of("--value", "INPUT=NUMBERS or INPUT=FILE.npy", text, value)
         if isinstance(array, dict):
             raise UsageError(f"--value: expected one array, found the archive '{value}'")
         return array
@@ -418,6 +413,24 @@ def _array_of(text: str, value: str) -> Array:
             f"--value: expected INPUT=NUMBERS or INPUT=FILE.npy, found '{text}'"
         ) from error
     return np.array(numbers if "," in value else numbers[0])
+
+
+def arrays_of(option: str, form: str, text: str, path: str = "") -> Array | dict[str, Array]:
+    """What the file at `path` in the `text` of an option holds: an array, or several by name.
+
+    `form`: how the option is written. Raises UsageError.
+    """
+    from inarch.core.npz import EXPECTED, read_arrays
+
+    path = path or text
+    try:
+        return read_arrays(Path(path))
+    except InarchError as error:
+        place = "" if path == text else f"'{path}': "
+        reason = error.message.removeprefix(f"{EXPECTED}: ")
+        raise UsageError(
+            f"{option}: expected {form} with arrays in a .npy or .npz file, found '{text}': {place}{reason}"
+        ) from error
 
 
 def _number(text: str) -> int | float | bool:

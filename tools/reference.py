@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from inarch.artifact import is_artifact
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
-from inarch.tools.options import compile_options, values_of
+from inarch.tools.options import arrays_of, compile_options, values_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from inarch.passes.tolerance import Tolerance
 
     Arrays = dict[str, np.ndarray[Any, Any]]
-
-
-def read_arrays_of(option: str, path: str) -> np.ndarray[Any, Any] | Arrays:
-    """What the file that an option gives holds: an array, or several by name. Raises UsageError."""
-    from inarch.core.npz import read_arrays
-
-    try:
-        return read_arrays(Path(path))
-    except InarchError as error:
-        raise UsageError(f"{option}: {error.message}", where=error.where) from error
 
 
 def check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dict[str, float]:
@@ -116,7 +106,7 @@ def tolerance(arguments: argparse.Namespace) -> Tolerance | None:
 
 def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
     if arguments.check.endswith(".npz"):
-        arrays = read_arrays_of("--check", arguments.check)
+        arrays = arrays_of("--check", "FILE.npz", arguments.check)
         if isinstance(arrays, dict):
             return arrays
         raise UsageError(f"--check: expected a .npz of outputs by name, found '{arguments.check}'")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+EXPECTED = "expected arrays in a .npy or .npz file"
+
+
 def read_arrays(path: Path) -> Array | dict[str, Array]:
     """The array of a `.npy` file, or all arrays of a `.npz` file by name; never pickled objects.
 
@@ -103,7 +106,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _unreadable(path: Path, reason: str) -> InarchError:
-    return InarchError(f"expected arrays in a .npy or .npz file: {reason}", where=str(path))
+    return InarchError(f"{EXPECTED}: {reason}", where=str(path))
 
 
 def comment_of(path: Path) -> bytes:

@@ -21,13 +21,14 @@ from inarch.tools.extensions import load_files
 from inarch.tools.options import (
     add_model_options,
     add_offload_options,
+    arrays_of,
     check_output,
     compile_options,
     count,
     dims_of,
 )
 from inarch.tools.progress import progress
-from inarch.tools.reference import check, read_arrays_of, tolerance
+from inarch.tools.reference import check, tolerance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -257,7 +258,7 @@ def _read(text: str, missing: list[str]) -> Arrays:
     name, equals, path = text.rpartition("=")
     if not path:
         raise UsageError(f"--input: expected a file, found '{text}'")
-    loaded = read_arrays_of("--input", path)
+    loaded = arrays_of("--input", "[NAME=]FILE", text, path)
     if isinstance(loaded, dict):
         return loaded
     if equals:

@@ -16,6 +16,7 @@ from inarch.tools.explain.dump_regions import add_dump_option, check_dump_folder
 from inarch.tools.options import (
     add_model_options,
     add_offload_options,
+    arrays_of,
     at_least_one,
     compile_options,
     count,
@@ -114,9 +115,7 @@ def _execute(arguments: argparse.Namespace) -> int:
 
 
 def _read(path: str) -> Mapping[str, Array]:
-    from inarch.core.npz import read_arrays
-
-    found = read_arrays(Path(path))
+    found = arrays_of("--input", "FILE.npz", path)
     if not isinstance(found, dict):
         raise UsageError(f"--input: expected a .npz of inputs by name, found '{path}'")
     return found

@@ -407,6 +407,11 @@ def test_a_cpu_that_lacks_what_the_artifact_needs() -> None:
             "export it to ONNX, with python -m tf2onnx.convert --tflite x.tflite --output model.onnx",
         ),
         ("--input z=x.npy", "--input: no input 'z'; the inputs are: x"),
+        (
+            "--input zz=1",
+            "--input: expected [NAME=]FILE with arrays in a .npy or .npz file, found 'zz=1': '1': "
+            "No such file or directory",
+        ),
         ("--input x.npy --input x.npy", "--input: 'x.npy' is one array more than there are inputs"),
     ],
 )
@@ -415,8 +420,8 @@ def test_options_of_run(options: str, message: str) -> None:
     assert failure(f"run m.inarch {options}", 2) == f"error: {message}"
 
 
-@pytest.mark.parametrize("option", ["--input", "--check"])
-def test_arrays_that_cannot_be_read(option: str) -> None:
+@pytest.mark.parametrize(("option", "form"), [("--input", "[NAME=]FILE"), ("--check", "FILE.npz")])
+def test_arrays_that_cannot_be_read(option: str, form: str) -> None:
     assert run(["compile", "m.onnx", "-q"]).code == 0
     objects = np.array([{}], object)
     np.savez("objects.npz", y=objects)
@@ -430,7 +435,7 @@ def test_arrays_that_cannot_be_read(option: str) -> None:
     }
     for name, reason in reasons.items():
         assert failure(f"run m.inarch {option} {name}", 2) == (
-            f"{name}: error: {option}: expected arrays in a .npy or .npz file: {reason}"
+            f"error: {option}: expected {form} with arrays in a .npy or .npz file, found '{name}': {reason}"
         )
 
 

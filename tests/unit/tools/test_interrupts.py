@@ -211,7 +211,11 @@ _MOMENTS = [
     [
         pytest.param(_MOMENTS, id="each"),
         pytest.param(
-            [(number, (one + 1) / 20) for one in range(20) for number in (signal.SIGINT, signal.SIGTERM)],
+            [
+                (number, (one + 1) / 20)
+                for one in range(20)
+                for number in (signal.SIGINT, signal.SIGTERM)
+            ],
             id="any",
             marks=pytest.mark.slow,
         ),
