@@ -24,7 +24,7 @@ from inarch.frontends.onnx._functions import (
 from inarch.frontends.onnx._missing import instead
 from inarch.frontends.onnx.computed import passed_on
 from inarch.frontends.onnx.control import CONTROL
-from inarch.frontends.onnx.node import Node, Values, as_values
+from inarch.frontends.onnx.node import Node, Values, as_values, label
 from inarch.frontends.onnx.ops import converters
 from inarch.frontends.onnx.regions.inline import Inline
 from inarch.frontends.onnx.tensors import Folders, tensor_array
@@ -127,8 +127,7 @@ class Importer:
     def _node(
         self, proto: NodeProto, scope: Scope, later: set[str], unused: frozenset[int]
     ) -> None:
-        label = proto.name or next((out for out in proto.output if out), proto.op_type)
-        name = scope.prefix + label[:MAX_NAME]
+        name = scope.prefix + label(proto)[:MAX_NAME]
         where = f"{self.where}: node '{name}' ({proto.op_type})"
         try:
             values = self._convert(proto, name, scope, later, unused)

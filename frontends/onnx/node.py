@@ -22,9 +22,14 @@ from inarch.frontends.onnx.tensors import Folders, tensor_array
 from inarch.frontends.report import AT_RUN_TIME, NotSupportedError
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, TensorProto
+    from onnx import AttributeProto, NodeProto
 
     Array = np.ndarray[Any, Any]
+
+
+def label(proto: NodeProto) -> str:
+    """What a node is called: its name, or that of its first output, or its operator."""
+    return proto.name or next((out for out in proto.output if out), proto.op_type)
 
 
 @dataclass(frozen=True)
@@ -141,9 +146,12 @@ class Node(Building):
         """An attribute as it is in the model."""
         return self.attributes.get(name)
 
-    def tensor(self, proto: TensorProto) -> Array:
-        """The array of a tensor that is in an attribute."""
-        return tensor_array(proto, None, self.folders, "attribute")
+    def tensor(self, attribute: AttributeProto) -> Array:
+        """The array of the tensor that is in an attribute; who converts the node says which node it is."""
+        try:
+            return tensor_array(attribute.t, None, self.folders, f"attribute '{attribute.name}'")
+        except InarchError as error:
+            raise InarchError(f"{error.where}: {error.message}") from error
 
 
 Values: TypeAlias = "SSAValue | Sequence[SSAValue]"

@@ -82,7 +82,7 @@ def tensor_array(
 
     Raises NotSupportedError for its dtype, and InarchError when its data does not fit its shape.
     """
-    where = f"{where}: tensor '{tensor.name}'"
+    where = f"{where}: tensor '{tensor.name}'" if tensor.name else where
     dtype = element_dtype(tensor.data_type)
     shape = tuple(tensor.dims)
     if any(size < 0 for size in shape):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from inarch.core.outside.regular import read_regular
 from inarch.frontends.onnx._load import load_model
+from inarch.frontends.onnx.node import label
 from inarch.frontends.onnx.tensors import EXTERNAL, Folders, external_bytes
 
 if TYPE_CHECKING:
@@ -22,33 +23,36 @@ def whole_model(path: Path) -> ModelProto:
     loaded = load_model(path)
     folders = Folders(loaded.folder, loaded.target)
     found = ModelProto.FromString(read_regular(path))
-    for tensor in _of_nodes(node for one in found.functions for node in one.node):
-        _take(tensor, folders, loaded.where)
-    for tensor in _of_graph(found.graph):
-        _take(tensor, folders, loaded.where)
+    every = _of_nodes(node for one in found.functions for node in one.node)
+    for place, tensor in chain(every, _of_graph(found.graph)):
+        _take(tensor, folders, f"{loaded.where}: {place}")
     return found
 
 
 def _take(tensor: TensorProto, folders: Folders, where: str) -> None:
     if tensor.data_location != EXTERNAL:
         return
-    data = external_bytes(tensor, None, folders, f"{where}: tensor '{tensor.name}'")
+    data = external_bytes(tensor, None, folders, where)
     tensor.ClearField("data_location")
     tensor.ClearField("external_data")
     tensor.raw_data = bytes(data)
 
 
-def _of_graph(graph: GraphProto) -> Iterator[TensorProto]:
-    yield from graph.initializer
+def _of_graph(graph: GraphProto) -> Iterator[tuple[str, TensorProto]]:
+    """Each with its place."""
+    for tensor in graph.initializer:
+        yield f"tensor '{tensor.name}'", tensor
     for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
+        for tensor in (sparse.values, sparse.indices):
+            yield f"tensor '{sparse.values.name}'", tensor
     yield from _of_nodes(graph.node)
 
 
-def _of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
-    for attribute in chain.from_iterable(node.attribute for node in nodes):
-        if attribute.HasField("t"):
-            yield attribute.t
-        yield from attribute.tensors
-        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            yield from _of_graph(graph)
+def _of_nodes(nodes: Iterable[NodeProto]) -> Iterator[tuple[str, TensorProto]]:
+    for node in nodes:
+        for attribute in node.attribute:
+            place = f"node '{label(node)}' ({node.op_type}): attribute '{attribute.name}'"
+            for tensor in (*([attribute.t] if attribute.HasField("t") else []), *attribute.tensors):
+                yield place, tensor
+            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from _of_graph(graph)

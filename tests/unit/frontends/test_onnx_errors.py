@@ -16,6 +16,7 @@ from inarch.core.errors import InarchError, UnsupportedError, UsageError
 from inarch.dialects import new_context
 from inarch.frontends import Sizes, read_model
 from inarch.frontends.onnx import import_onnx
+from inarch.frontends.onnx.whole import whole_model
 
 
 def message(source: object, **options: object) -> str:
@@ -403,6 +404,24 @@ def test_external_data(tmp_path: Path) -> None:
     (tmp_path / "sub" / "link.bin").symlink_to("/etc/passwd")
     assert saved(location="sub/link.bin") == (
         f"{where}expected external data in the model's folder, found 'sub/link.bin'"
+    )
+    # Of an attribute the node is named, however the model is read.
+    model, (tensor,) = (
+        parse("w = Identity(x) y = Add(x, w)"),
+        _external(location="v.bin").graph.initializer,
+    )
+    model.graph.node[0].CopyFrom(helper.make_node("Constant", [], ["w"], value=tensor))
+    onnx.save(model, str(path))
+    said = (
+        f"{path}: node 'w' (Constant): error: attribute 'value': tensor 'w': expected external data in "
+        f"'{tmp_path}/v.bin', found no such file"
+    )
+    assert message(path) == said
+    with pytest.raises(InarchError) as caught:
+        whole_model(path)
+    assert caught.value.line() == (
+        f"{path}: node 'w' (Constant): attribute 'value': error: expected external data in "
+        f"'{tmp_path}/v.bin', found no such file"
     )
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")

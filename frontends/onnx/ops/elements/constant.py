@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _READERS: dict[str, Callable[[Node, AttributeProto], Array]] = {
-    "value": lambda node, attribute: node.tensor(attribute.t),
+    "value": lambda node, attribute: node.tensor(attribute),
     "value_float": lambda _, attribute: np.array(attribute.f, "float32"),
     "value_floats": lambda _, attribute: np.array(attribute.floats, "float32"),
     "value_int": lambda _, attribute: np.array(attribute.i, "int64"),
@@ -54,7 +54,7 @@ def _constant_of_shape(node: Node) -> SSAValue:
     if min(shape, default=0) < 0:
         raise InarchError(f"expected sizes >= 0, found {shape}")
     attribute = node.attribute("value")
-    value = np.zeros((), "float32") if attribute is None else node.tensor(attribute.t)
+    value = np.zeros((), "float32") if attribute is None else node.tensor(attribute)
     if value.size != 1:
         raise InarchError(f"expected a value of one element, found shape {value.shape}")
     return node.broadcast(node.constant(value.reshape(())), shape)

@@ -73,7 +73,7 @@ def _table(node: Node, name: str) -> Array:
         raise InarchError(f"expected one list of {name}, found {', '.join(given) or 'none'}")
     full = f"{name}_{given[0]}"
     if given[0] == "tensor":
-        return node.tensor(node.attributes[full].t).reshape(-1)
+        return node.tensor(node.attributes[full]).reshape(-1)
     if given[0] == "floats":
         return np.array(node.floats(full), np.float32)
     return np.array(node.ints(full), np.int64)
@@ -82,7 +82,7 @@ def _table(node: Node, name: str) -> Array:
 def _default(node: Node, values: Array) -> Array:
     """What stands for no key: an attribute, else -1, or -0.0 of floats."""
     if node.has_attribute("default_tensor"):
-        array = node.tensor(node.attributes["default_tensor"].t)
+        array = node.tensor(node.attributes["default_tensor"])
         if array.size != 1 or array.dtype != values.dtype:
             raise InarchError(
                 f"expected default_tensor of one {values.dtype.name}, "

@@ -49,7 +49,7 @@ def _tensor(node: Node, name: str) -> Array:
     """A tensor of an attribute as a list."""
     attribute = node.attribute(name)
     assert attribute is not None, "the schema asks for it"
-    return node.tensor(attribute.t).reshape(-1)
+    return node.tensor(attribute).reshape(-1)
 
 
 def _forest(node: Node) -> Forest:

@@ -159,7 +159,7 @@ def _numbers(node: Node, name: str, dtype: str) -> Array:
         return np.array(node.floats(name), numpy)
     if node.has_attribute(name):
         raise InarchError(f"expected {name} or {name}_as_tensor, found both")
-    array = node.tensor(attribute.t).reshape(-1)
+    array = node.tensor(attribute).reshape(-1)
     if array.dtype != numpy:
         raise NotSupportedError(f"{name}_as_tensor of {array.dtype.name} for an input of {dtype}")
     return array
