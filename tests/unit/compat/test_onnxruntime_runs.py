@@ -119,15 +119,70 @@ def test_what_is_asked_for_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     found = capsys.readouterr().out
     assert "detect.py photo.jpg" in found
     assert found.endswith(f"\n{FOLDER}\n")
-    for words, line in (
-        (
-            [],
-            "error: expected a script, -m MODULE or -c CODE, found nothing; --help has examples\n",
-        ),
-        (["no.py"], "error: expected a script, found no file 'no.py'\n"),
-    ):
+    for words, said in ([], "nothing"), (["-x", "a.py"], "'-x'"), (["--paths"], "'--paths'"):
         assert main(words) == 2
+        line = f"error: expected a script, -m MODULE, -c CODE or -, found {said}; --help has examples\n"
         assert capsys.readouterr().err == line
+
+
+SAYS = """
+import pickle, sys
+class Mine: pass
+print(sys.argv, sys.path[0], __name__, sorted(vars()), sys.flags.optimize, sys.stdin.read())
+print(globals().get("__file__"), type(__spec__).__name__, pickle.loads(pickle.dumps(Mine())).__class__)
+print("before the end")
+"""
+LIKE_PYTHON: dict[str, tuple[list[str], list[str]]] = {
+    "a script": ([], ["within/says.py", "a", "-m"]),
+    "a link": ([], ["link.py"]),
+    "a folder": ([], ["within"]),
+    "a module": ([], ["-m", "within.says", "-c"]),
+    "code": ([], ["-c", f"{SAYS}raise SystemExit(4)", "a"]),
+    "input": ([], ["-", "a"]),
+    "a traceback": ([], ["-c", "import sys\n1/0"]),
+    "an error at the end": ([], ["-c", "raise SystemExit('a line')"]),
+    "no file": ([], ["no.py"]),
+    "no module": ([], ["-m", "no.such"]),
+    "joined words": (["-Ou"], ["-mwithin.says"]),
+}
+
+
+@pytest.mark.every_case(reason="each is another way of Python to run something")
+@pytest.mark.parametrize("name", LIKE_PYTHON)
+def test_all_else_is_as_with_the_same_words_after_python(name: str, tmp_path: Path) -> None:
+    options, words = LIKE_PYTHON[name]
+    (tmp_path / "within").mkdir()
+    for file in "says.py", "__main__.py", "__init__.py":
+        (tmp_path / "within" / file).write_text("" if file == "__init__.py" else SAYS)
+    (tmp_path / "link.py").symlink_to("within/says.py")
+    given = "print(7)" if words[0] == "-" else "of input"
+    mine, real = (
+        subprocess.run(
+            [sys.executable, *options, *entry, *words],
+            cwd=tmp_path,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for entry in (ENTRY, ())
+    )
+    assert (mine.returncode, mine.stdout, mine.stderr) == (
+        real.returncode,
+        real.stdout,
+        real.stderr,
+    )
+    assert real.stdout or real.stderr
+
+
+def test_an_interpreter_that_reads_no_path_is_refused(tmp_path: Path) -> None:
+    """It would run the other onnxruntime."""
+    done = run("-E", *ENTRY, "-c", "print('it ran')", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        done.stderr
+        == "error: expected Python to read PYTHONPATH, found one of its options -E and -I\n"
+    )
 
 
 def test_a_model_that_was_compiled_needs_no_compiler(tmp_path: Path) -> None:
