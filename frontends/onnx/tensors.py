@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import normpath
@@ -57,6 +58,8 @@ class Folders:
     """The files of external data that were read, by their places in the model's folder: states before."""
     data: dict[Path, memoryview] = field(default_factory=dict[Path, memoryview])
     """Their bytes, by their places behind links."""
+    given: Mapping[str, memoryview] = field(default_factory=dict[str, memoryview])
+    """Files in memory, by their places in the model's folder: where there are some, no other is read."""
 
 
 def element_dtype(element_type: int) -> DType:
@@ -120,13 +123,34 @@ def external_bytes(
     `expected`: how many bytes; None: as many as the model says, or there are. Raises InarchError.
     """
     entries = {entry.key: entry.value for entry in tensor.external_data}
-    location = entries.get("location", "")
+    offset = _number(entries.get("offset", "0"), "offset", where)
+    given = _number(entries["length"], "length", where) if "length" in entries else expected
+    place, held = _file(entries.get("location", ""), folders, where)
+    length = len(held) - offset if given is None else given
+    data = held[offset : offset + length]
+    wanted = length if expected is None else expected
+    if length != wanted or len(data) != wanted:
+        found = length if length != wanted else len(data)
+        raise InarchError(
+            f"expected {wanted} bytes at {offset} of '{place}', found {found}", where=where
+        )
+    return data
+
+
+def _file(location: str, folders: Folders, where: str) -> tuple[object, memoryview]:
+    """What errors call the file that a model calls `location`, and its bytes."""
+    if folders.given:
+        if location not in folders.given:
+            raise InarchError(
+                f"its data is external, in '{location}': expected that among the files in memory, found "
+                f"{', '.join(folders.given)}",
+                where=where,
+            )
+        return location, folders.given[location]
     if folders.model is None:
         raise InarchError(
             f"its data is external, in '{location}': expected the model as a path", where=where
         )
-    offset = _number(entries.get("offset", "0"), "offset", where)
-    given = _number(entries["length"], "length", where) if "length" in entries else expected
     others = [folders.target] if folders.target is not None else []
     real = real_inside(location, folders.model, others)
     if real is None:
@@ -143,16 +167,7 @@ def external_bytes(
         raise InarchError(
             f"expected external data in '{path}', found {reason}", where=where
         ) from error
-    held = folders.data[real]
-    length = len(held) - offset if given is None else given
-    data = held[offset : offset + length]
-    wanted = length if expected is None else expected
-    if length != wanted or len(data) != wanted:
-        found = length if length != wanted else len(data)
-        raise InarchError(
-            f"expected {wanted} bytes at {offset} of '{path}', found {found}", where=where
-        )
-    return data
+    return path, folders.data[real]
 
 
 def _number(text: str, what: str, where: str) -> int:

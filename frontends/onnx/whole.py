@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -21,18 +22,26 @@ def whole_model(path: Path) -> ModelProto:
     from onnx import ModelProto
 
     loaded = load_model(path)
-    folders = Folders(loaded.folder, loaded.target)
     found = ModelProto.FromString(read_regular(path))
-    every = _of_nodes(node for one in found.functions for node in one.node)
-    for place, tensor in chain(every, _of_graph(found.graph)):
-        _take(tensor, folders, f"{loaded.where}: {place}")
+    take_external(found, Folders(loaded.folder, loaded.target), loaded.where)
     return found
+
+
+def take_external(model: ModelProto, folders: Folders, where: str) -> None:
+    """Takes all external data into the model. Raises InarchError as the import does."""
+    every = _of_nodes(node for one in model.functions for node in one.node)
+    for place, tensor in chain(every, _of_graph(model.graph)):
+        _take(tensor, folders, f"{where}: {place}")
 
 
 def _take(tensor: TensorProto, folders: Folders, where: str) -> None:
     if tensor.data_location != EXTERNAL:
         return
-    data = external_bytes(tensor, None, folders, where)
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    given = any(entry.key == "length" for entry in tensor.external_data)
+    size = tensor_dtype_to_np_dtype(tensor.data_type).itemsize * math.prod(tensor.dims)
+    data = external_bytes(tensor, None if given else size, folders, where)
     tensor.ClearField("data_location")
     tensor.ClearField("external_data")
     tensor.raw_data = bytes(data)

@@ -10,20 +10,50 @@ docs/onnxruntime.md has what there is, and what is refused.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from inarch.compat.onnxruntime.binding import IOBinding
-from inarch.compat.onnxruntime.described import ModelMetadata, NodeArg
 from inarch.compat.onnxruntime.installed import install
-from inarch.compat.onnxruntime.options import (
-    ExecutionMode,
-    ExecutionOrder,
-    GraphOptimizationLevel,
-    RunOptions,
-    SessionOptions,
-)
-from inarch.compat.onnxruntime.session import PROVIDERS, InferenceSession
-from inarch.compat.onnxruntime.values import OrtDevice, OrtValue
+from inarch.compat.onnxruntime.providers import PROVIDERS
+
+if TYPE_CHECKING:
+    from inarch.compat.onnxruntime.binding import IOBinding
+    from inarch.compat.onnxruntime.binding import IOBinding as SessionIOBinding
+    from inarch.compat.onnxruntime.described import ModelMetadata, NodeArg
+    from inarch.compat.onnxruntime.devices import (
+        OrtAllocatorType,
+        OrtArenaCfg,
+        OrtDeviceMemoryType,
+        OrtDeviceVendorId,
+        OrtExecutionProviderDevicePolicy,
+        OrtHardwareDeviceType,
+        OrtMemoryInfo,
+        OrtMemoryInfoDeviceType,
+        OrtMemType,
+    )
+    from inarch.compat.onnxruntime.options import (
+        ExecutionMode,
+        ExecutionOrder,
+        GraphOptimizationLevel,
+        RunOptions,
+        SessionOptions,
+    )
+    from inarch.compat.onnxruntime.session import InferenceSession
+    from inarch.compat.onnxruntime.values import OrtDevice, OrtValue
+
+_HOMES: Mapping[str, Sequence[str]] = {
+    "binding": ["IOBinding"],
+    "described": ["ModelMetadata", "NodeArg"],
+    "devices": [
+        "OrtAllocatorType", "OrtArenaCfg", "OrtDeviceMemoryType", "OrtDeviceVendorId",
+        "OrtExecutionProviderDevicePolicy", "OrtHardwareDeviceType", "OrtMemoryInfo",
+        "OrtMemoryInfoDeviceType", "OrtMemType",
+    ],
+    "options": ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"],
+    "session": ["InferenceSession"],
+    "values": ["OrtDevice", "OrtValue"],
+}  # fmt: skip
+"""Where the classes are, each imported when it is first used: running a program needs none of them."""
 
 __version__ = "1.32.0"
 """Of the onnxruntime whose interface this is: what packages compare."""
@@ -36,12 +66,22 @@ __all__ = [
     "InferenceSession",
     "ModelMetadata",
     "NodeArg",
+    "OrtAllocatorType",
+    "OrtArenaCfg",
     "OrtDevice",
+    "OrtDeviceMemoryType",
+    "OrtDeviceVendorId",
+    "OrtExecutionProviderDevicePolicy",
+    "OrtHardwareDeviceType",
+    "OrtMemType",
+    "OrtMemoryInfo",
+    "OrtMemoryInfoDeviceType",
     "OrtValue",
     "RunOptions",
     "SessionIOBinding",
     "SessionOptions",
     "__version__",
+    "create_and_register_allocator",
     "disable_telemetry_events",
     "enable_telemetry_events",
     "get_all_providers",
@@ -56,8 +96,6 @@ __all__ = [
     "set_default_logger_verbosity",
     "set_seed",
 ]
-
-SessionIOBinding = IOBinding
 
 
 def get_available_providers() -> list[str]:
@@ -114,6 +152,11 @@ def preload_dlls(*args: object, **kwargs: object) -> None:
     """Nothing: there are none to load."""
 
 
+def create_and_register_allocator(info: OrtMemoryInfo, arena: OrtArenaCfg | None, /) -> None:
+    """Nothing: memory is NumPy's."""
+    _ = info, arena
+
+
 def set_seed(seed: int, /) -> None:
     """Nothing: operators with random values are refused."""
     _ = int(seed)
@@ -124,13 +167,20 @@ _CAPI = ("onnxruntime_pybind11_state", "onnxruntime_inference_collection")
 
 
 def __getattr__(name: str) -> Any:
-    """PEP 562: what there is not, with the nearest name that there is."""
+    """PEP 562: the classes, from their homes; what there is not, with the nearest name that there is."""
     if name == "capi":
         from importlib import import_module
 
         for each in _CAPI:
             import_module(f"{__name__}.capi.{each}")
         return globals()["capi"]
+    asked = "IOBinding" if name == "SessionIOBinding" else name
+    home = next((home for home, names in _HOMES.items() if asked in names), None)
+    if home is not None:
+        from importlib import import_module
+
+        globals()[name] = getattr(import_module(f"{__name__}.{home}"), asked)
+        return globals()[name]
     if name.startswith("__"):
         raise AttributeError(f"module 'onnxruntime' has no attribute '{name}'")
     from difflib import get_close_matches

@@ -124,10 +124,10 @@ class IOBinding:
         """For `run_with_iobinding`."""
         if not self._call:
             self._prepare()
-        if self._call:
-            self._call()
-            return
         try:
+            if self._call:
+                self._call()
+                return
             found = self.session.run(list(self._wanted), self._inputs)
         except Exception as error:
             raise RuntimeError(f"Error in execution: {error}") from error

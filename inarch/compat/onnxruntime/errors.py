@@ -5,11 +5,12 @@ As there, each is an `Exception` and of no common class.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 
 from inarch.core.errors import ArgumentError, EnvironmentFault, InarchError, UnsupportedError
+from inarch.core.outside.printable import printable_name
 
 
 class Fail(Exception):  # noqa: N818 - the names are that library's
@@ -56,6 +57,22 @@ class EPFail(Exception):  # noqa: N818
     """A provider failed."""
 
 
+class NotFound(Exception):  # noqa: N818
+    """Raised by nothing here, as the others after it."""
+
+
+class ModelLoadCanceled(Exception):  # noqa: N818
+    """A session was not to be made any more."""
+
+
+class ModelRequiresCompilation(Exception):  # noqa: N818
+    """A provider wants a compiled model."""
+
+
+class DeviceReset(Exception):  # noqa: N818
+    """A device was lost."""
+
+
 _NUMBERS: dict[type[Exception], tuple[int, str]] = {
     Fail: (1, "FAIL"),
     InvalidArgument: (2, "INVALID_ARGUMENT"),
@@ -68,14 +85,15 @@ _NUMBERS: dict[type[Exception], tuple[int, str]] = {
 """Of onnxruntime's `StatusCode`, with which each message begins."""
 
 
-def error(kind: type[Exception], message: str) -> Exception:
-    """The exception, whose text begins as that library's.
+def error(kind: type[Exception], message: str, *lines: str) -> Exception:
+    """The exception, whose text begins as that library's, in one line but for more `lines`.
 
     >>> str(error(InvalidArgument, "Invalid input name: z"))
     '[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Invalid input name: z'
     """
     number, word = _NUMBERS[kind]
-    return kind(f"[ONNXRuntimeError] : {number} : {word} : {message}")
+    said = [printable_name(line) for line in (message, *lines)]
+    return kind("\n".join([f"[ONNXRuntimeError] : {number} : {word} : {said[0]}", *said[1:]]))
 
 
 def unsupported(what: str, instead: str = "") -> Exception:
@@ -95,13 +113,20 @@ def _refused(what: str, instead: str, *args: object, **kwargs: object) -> None: 
 
 
 @contextmanager
-def translated(where: object = None) -> Generator[None]:
-    """Within the block an error of Inarch is that library's of the same meaning, of the model `where`."""
+def translated(
+    where: object = None, kind_of: Callable[[InarchError], type[Exception]] | None = None
+) -> Generator[None]:
+    """Within the block an error of Inarch is that library's of the same meaning, of the model `where`.
+
+    `kind_of` has the classes of errors that are no other than an `InarchError`; else they are `Fail`.
+    """
     try:
         yield
     except InarchError as found:
         kind = next(kind for ours, kind in _KINDS.items() if isinstance(found, ours))
-        text = str(found)
+        if kind is Fail and kind_of is not None:
+            kind = kind_of(found)
+        text = " ".join(str(found).splitlines())
         if where is not None and text.startswith(_IN_MEMORY):
             text = f"{where}{text.removeprefix(_IN_MEMORY)}"
         raise error(kind, text) from found

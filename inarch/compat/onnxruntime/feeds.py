@@ -71,10 +71,10 @@ def check(array: Array, arg: NodeArg) -> None:
         if isinstance(dim, int) and dim != size
     ]
     if wrong:
-        listed = "\n".join(wrong)
         raise error(
             InvalidArgument,
-            f"Got invalid dimensions for input: {arg.name} for the following indices\n{listed}\n"
+            f"Got invalid dimensions for input: {arg.name} for the following indices",
+            *wrong,
             " Please fix either the inputs/outputs or the model.",
         )
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import NoneType
@@ -18,6 +17,7 @@ from inarch.compat.onnxruntime.described import (
     describe,
     digest_of_model,
 )
+from inarch.compat.onnxruntime.devices import HOST, OrtMemoryInfo
 from inarch.compat.onnxruntime.errors import (
     Fail,
     InvalidArgument,
@@ -28,15 +28,15 @@ from inarch.compat.onnxruntime.errors import (
     unsupported,
 )
 from inarch.compat.onnxruntime.feeds import check_missing, checked_feed, checked_types
+from inarch.compat.onnxruntime.given import with_given
+from inarch.compat.onnxruntime.kinds import kind_of_run
 from inarch.compat.onnxruntime.options import RunOptions, SessionOptions
 from inarch.compat.onnxruntime.program import Model, Program
+from inarch.compat.onnxruntime.providers import PROVIDERS, Providers, check_providers
 from inarch.compat.onnxruntime.subset import with_outputs
 from inarch.compat.onnxruntime.values import OrtValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
-
-PROVIDERS = ("CPUExecutionProvider",)
-"""Who runs a session: Inarch, under the name of that library's provider for the CPU."""
 
 MOST_OVERRIDES = 8
 """Sets of values of overridable initializers whose code stays loaded."""
@@ -46,8 +46,6 @@ MOST_SUBSETS = 4
 
 _PLAIN = (NoneType, list, tuple)
 """Of names of outputs."""
-
-_Providers = Sequence["str | tuple[str, Mapping[str, object]]"]
 
 
 class _Way:
@@ -71,7 +69,7 @@ class InferenceSession:
         self,
         path_or_bytes: str | bytes | os.PathLike[str],
         sess_options: SessionOptions | None = None,
-        providers: _Providers | None = None,
+        providers: Providers | None = None,
         provider_options: Sequence[Mapping[str, object]] | None = None,
         **kwargs: object,
     ) -> None:
@@ -91,9 +89,10 @@ class InferenceSession:
             )
         self._options = options
         source = _source(path_or_bytes)
-        digest = digest_of_model(source)
         self._where = source if isinstance(source, Path) else None
         with translated(self._where):
+            source = with_given(source, options)
+            digest = digest_of_model(source)
             found = describe(source, digest)
         known = {dim for arg in found.inputs for dim in arg.shape}
         dims = {name: size for name, size in options.free_dimensions.items() if name in known}
@@ -157,7 +156,7 @@ class InferenceSession:
         if run_options is not None and run_options.terminate:
             raise error(Fail, "Exiting due to terminate flag being set to true.")
         arrays = [given[name] for name in self._names]
-        with translated(self._where):
+        with translated(self._where, kind_of_run):
             overrides = {
                 arg.name: given[arg.name] for arg in self._described.defaults if arg.name in given
             }
@@ -257,11 +256,51 @@ class InferenceSession:
 
     def set_providers(
         self,
-        providers: _Providers | None = None,
+        providers: Providers | None = None,
         provider_options: Sequence[Mapping[str, object]] | None = None,
     ) -> None:
-        """Warns of providers that there are not; the one there is stays."""
+        """Warns of providers that there are not; the one there is stays. Raises as there for other names."""
         check_providers(providers, provider_options, falls_back=False)
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Of each input: the host's."""
+        return [HOST] * len(self._described.inputs)
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Of each output: the host's."""
+        return [HOST] * len(self._described.outputs)
+
+    def create_ortvalue_from_shape_and_type(
+        self,
+        shape: Sequence[int],
+        element_type: object,
+        device_type: str,
+        device_id: int = 0,
+        vendor_id: int = -1,
+    ) -> OrtValue:
+        """New memory, as `OrtValue.ortvalue_from_shape_and_type` makes it."""
+        return OrtValue.ortvalue_from_shape_and_type(
+            shape, element_type, device_type, device_id, vendor_id
+        )
+
+    def end_profiling(self) -> str:
+        """No file: `SessionOptions.enable_profiling` is refused."""
+        return ""
+
+    def get_profiling_start_time_ns(self) -> int:
+        """0, as there without profiling."""
+        return 0
+
+    def get_tuning_results(self) -> list[Any]:
+        """None, as of the CPU there: `inarch tune MODEL` keeps its own."""
+        return []
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Nothing: the CPU has none."""
+        dict(options)
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Nothing: there are none."""
 
     def enable_fallback(self) -> None:
         """Nothing: there is one provider."""
@@ -272,74 +311,12 @@ class InferenceSession:
 
 refuse(
     InferenceSession,
-    "set_ep_dynamic_options",
     "get_input_epdevices",
-    "release_captured_graph",
     run_async="run it in a thread of yours: run() lets others run meanwhile",
     run_with_ortvaluevector="use run_with_ort_values",
-    end_profiling="inarch bench MODEL measures it",
-    get_profiling_start_time_ns="inarch bench MODEL measures it",
-    get_tuning_results="inarch tune MODEL",
     set_tuning_results="inarch tune MODEL",
-    get_input_memory_infos="all memory is the host's",
-    get_output_memory_infos="all memory is the host's",
     get_provider_graph_assignment_info="inarch explain MODEL",
-    create_ortvalue_from_shape_and_type="use OrtValue.ortvalue_from_shape_and_type",
 )
-
-
-def check_providers(
-    providers: _Providers | None,
-    options: Sequence[Mapping[str, object]] | None,
-    *,
-    falls_back: bool,
-) -> None:
-    """Warns of providers that there are not, as that library does, whose CPU takes over.
-
-    Raises ValueError for what names none, where nothing takes over (`enable_fallback=False`).
-    """
-    fault = _fault_of_providers(providers, options)
-    names = [] if fault else [one if isinstance(one, str) else one[0] for one in providers or ()]
-    for name in names:
-        if name not in PROVIDERS:
-            warnings.warn(
-                f"Specified provider '{name}' is not in available provider names.Available providers: "
-                f"'{', '.join(PROVIDERS)}'",
-                stacklevel=3,
-            )
-    if fault and not falls_back:
-        raise ValueError(fault)
-    if fault:
-        warnings.warn(f"{fault} Falling back to {[*PROVIDERS]}", stacklevel=3)
-
-
-def _fault_of_providers(providers: object, options: object) -> str:
-    """What is wrong with them, in that library's words; empty where nothing is."""
-    if providers is None:
-        return ""
-    if not isinstance(providers, Iterable):
-        raise TypeError(f"'{type(providers).__name__}' object is not iterable")
-    if not isinstance(providers, Sequence):
-        return "'providers' should be a sequence."
-    every = cast("Sequence[object]", providers)
-    if options is None:
-        for one in every:
-            is_pair = isinstance(one, tuple) and [*map(type, cast("tuple[object, ...]", one))] == [
-                str,
-                dict,
-            ]
-            if not isinstance(one, str) and not is_pair:
-                return "'providers' values must be either strings or (string, dict) tuples."
-        return ""
-    if not isinstance(options, Sequence):
-        return "'provider_options' should be a sequence."
-    if len(every) != len(cast("Sequence[object]", options)):
-        return "'providers' and 'provider_options' should be the same length if both are given."
-    if not all(isinstance(one, str) for one in every):
-        return "Only string values for 'providers' are supported if 'provider_options' is given."
-    if not all(isinstance(one, dict) for one in cast("Sequence[object]", options)):
-        return "'provider_options' values must be dicts."
-    return ""
 
 
 def _check_source(given: object) -> None:

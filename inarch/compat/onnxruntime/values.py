@@ -89,6 +89,14 @@ class OrtDevice:
         """0: the CPU."""
         return 0
 
+    def device_mem_type(self) -> int:
+        """0: memory of the usual kind."""
+        return 0
+
+    def device_vendor_id(self) -> int:
+        """0: of no maker."""
+        return 0
+
 
 class OrtValue:
     """An array in host memory, which is that of the array that it is made from."""
@@ -223,9 +231,4 @@ refuse(
     "as_sparse_tensor",
     "ort_value_from_sparse_tensor",
     from_dlpack="numpy.from_dlpack makes an array",
-)
-refuse(
-    OrtDevice,
-    device_mem_type="all memory is the host's",
-    device_vendor_id="the only device is the CPU",
 )

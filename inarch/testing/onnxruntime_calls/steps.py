@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from inarch.testing.onnxruntime_calls.failures import FAILURES
+
 Array = np.ndarray[Any, Any]
 CPU = "CPUExecutionProvider"
 
@@ -149,15 +151,16 @@ class Drawing:
         ask: str = self.one([
             "get_inputs", "get_outputs", "get_overridable_initializers", "get_modelmeta", "get_providers",
             "get_provider_options", "get_session_options", "enable_fallback", "disable_fallback",
-            "set_providers", "nothing",
+            "set_providers", "set_providers", "nothing",
         ])  # fmt: skip
+        given = [self.providers()] if ask == "set_providers" and self.chance(0.7) else []
 
         def step(at: State) -> Any:
             if ask == "set_providers":  # which makes another session there
                 at.binding, at.ran = None, False
-            return said_of(getattr(at.session, ask)())
+            return said_of(getattr(at.session, ask)(*given))
 
-        return ask, step
+        return f"{ask}{given}", step
 
     # -------------------------------------------------------------------------------- runs
 
@@ -373,8 +376,19 @@ class Drawing:
     def rest(self) -> Drawn:
         """What else programs do."""
         what = self.one(
-            ["pickle session", "pickle value", "pickle options", "names", "device", "gone"]
+            [
+                "pickle session",
+                "pickle value",
+                "pickle options",
+                "names",
+                "device",
+                "gone",
+                "failure",
+            ]
         )
+        failure = self.one(list(FAILURES))
+        if what == "failure":
+            return f"{what}: {failure}", FAILURES[failure].step()
 
         def step(at: State) -> Any:
             match what:

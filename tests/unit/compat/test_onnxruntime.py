@@ -6,8 +6,11 @@
 # ruff: noqa: B023 - each lambda runs at once
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +21,14 @@ from onnx import TensorProto, helper, numpy_helper, save_model
 
 import inarch.compat.onnxruntime as ours
 from inarch.compat.onnxruntime import errors
+from inarch.compat.onnxruntime.devices import HOST
 from inarch.testing.onnx_graphs.drawing import Refused
 from inarch.testing.onnx_graphs.nodes import graph
 from inarch.testing.onnxruntime_calls.__main__ import check
+from inarch.testing.onnxruntime_calls.compare import outcome_of
+from inarch.testing.onnxruntime_calls.steps import State
 
+CPU = "CPUExecutionProvider"
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 info = helper.make_tensor_value_info
 node = helper.make_node
@@ -453,6 +460,35 @@ def test_what_there_is_not_is_named() -> None:
     assert other.get_provider_options() == {"CPUExecutionProvider": {}}
 
 
+PROVIDERS: list[Any] = [
+    None, [], CPU, [CPU, CPU], ["Nope", CPU], ["CUDA"], [3], 3, [("CUDAExecutionProvider", {"a": 1})],
+    ["NvTensorRTRTXExecutionProvider"],
+]  # fmt: skip
+
+
+def test_providers_are_taken_and_refused_as_there(capfd: pytest.CaptureFixture[str]) -> None:
+    """By a session that is made, with and without a fallback, and by one that there is."""
+    found: list[list[str]] = []
+    for library, session in zip((ours, theirs), opened(MODELS["static"]), strict=True):
+        make = partial(library.InferenceSession, MODELS["static"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ways = [
+                way
+                for asked in PROVIDERS
+                for way in (
+                    partial(make, providers=asked, enable_fallback=False),
+                    partial(session.set_providers, asked),
+                )
+            ]
+            ways.append(partial(make, providers=["Nope"]))
+            found.append(
+                [outcome_of(lambda _, way=way: way(), State(library)).error for way in ways]
+            )
+    assert found[0] == found[1]
+    assert "Falling back" in capfd.readouterr().out  # where that library prints, Inarch warns
+
+
 def test_the_names_are_those_of_the_version_that_is_pinned() -> None:
     """Each public name of ours is one of theirs, with the same version; exceptions, too."""
     assert ours.__version__ == theirs.__version__
@@ -474,23 +510,56 @@ def test_random_calls_are_told_as_there(tmp_path: Path) -> None:
         assert [line for seed in (3, 4) for line in check(seed, tmp_path, 100)] == []
 
 
-def test_every_method_of_theirs_is_there_or_refused_by_name() -> None:
-    for name in (
-        "InferenceSession",
-        "IOBinding",
-        "OrtValue",
-        "OrtDevice",
-        "SessionOptions",
-        "RunOptions",
-    ):
-        mine = getattr(ours, name)
-        mine = mine() if name.endswith("Options") else mine
-        public = [one for one in dir(getattr(theirs, name)) if not one.startswith("_")]
-        assert [one for one in public if not hasattr(mine, one)] == []
-    with pytest.raises(
-        errors.NotImplemented, match=r"SessionOptions.add_initializer: Inarch's onnx"
-    ):
-        ours.SessionOptions().add_initializer("w", None)
+PAGE = Path(__file__).parents[3] / "docs" / "onnxruntime.md"
+SHOWN: dict[str, Any] = {
+    "NodeArg": ours.NodeArg("x", "tensor(float)", []),
+    "OrtArenaCfg": ours.OrtArenaCfg({}),
+    "OrtMemoryInfo": HOST,
+    "RunOptions": ours.RunOptions(),
+    "SessionOptions": ours.SessionOptions(),
+}
+"""Of classes whose instances have what the class has there."""
+
+
+def _public(owner: Any) -> set[str]:
+    """Classes and functions of that library itself."""
+    names = {name for name in dir(owner) if not name.startswith("_")}
+    return {
+        name
+        for name in names
+        if callable(one := getattr(owner, name))
+        and str(getattr(one, "__module__", "")).startswith("onnxruntime")
+    }
+
+
+def _lacks(mine: Any, names: Iterable[str]) -> set[str]:
+    refused = {*getattr(mine, "_REFUSED", ())}
+    return {
+        name
+        for name in names
+        if name in refused or not hasattr(mine, name) or isinstance(getattr(mine, name), partial)
+    }
+
+
+def test_each_public_name_is_there_or_on_the_page() -> None:
+    """Of the package, of the two modules where packages look for classes, and of the classes."""
+    lacking = {"onnxruntime": _lacks(ours, _public(theirs))}
+    for module in "onnxruntime_pybind11_state", "onnxruntime_inference_collection":
+        mine, real = (getattr(one.capi, module) for one in (ours, theirs))
+        names = _public(real) - lacking["onnxruntime"]
+        lacking[f"onnxruntime.capi.{module}"] = _lacks(mine, names)
+    for name in _public(theirs) - lacking["onnxruntime"]:
+        kind = getattr(theirs, name)
+        if isinstance(kind, type):
+            mine = SHOWN.get(name, getattr(ours, name))
+            mine = next(iter(mine)) if isinstance(mine, type) and issubclass(mine, Enum) else mine
+            lacking[name] = _lacks(mine, [one for one in dir(kind) if not one.startswith("_")])
+    table = PAGE.read_text().partition("## What is refused")[2]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    said = {owner.strip(" `"): {*re.findall(r"`(\w+)`", names)} for owner, names in rows}
+    assert {owner: names for owner, names in lacking.items() if names} == said
+    with pytest.raises(errors.NotImplemented, match=r"InferenceSession.run_with_ortvaluevector: "):
+        getattr(ours.InferenceSession(MODELS["static"]), "run_with_ortvaluevector")()  # noqa: B009
 
 
 def two_heads(width: int) -> bytes:

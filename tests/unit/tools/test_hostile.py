@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import tempfile
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import inarch
+from inarch.compat.onnxruntime import InferenceSession, errors
 from inarch.core.errors import InarchError, InarchWarning
 from inarch.core.npz import write_npz
 from inarch.core.outside.printable import LONGEST_NAME
@@ -123,6 +125,54 @@ def test_no_file_of_a_stranger_does_more_than_files_do(
     assert not Path(f"/tmp/{MARK}").exists()
     left = [path for path in tmp_path.rglob("*") if path.name.startswith((MARK, "inarch-"))]
     assert not left, "a name was taken for a place, or a temporary folder stays"
+
+
+KINDS = {
+    one
+    for one in vars(errors).values()
+    if isinstance(one, type) and one.__module__ == errors.__name__
+}
+"""The exceptions of onnxruntime."""
+
+
+def _opened(source: str | bytes) -> InferenceSession | Exception:
+    """As a program that is written for onnxruntime does it."""
+    with _in_time(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", InarchWarning)
+        try:
+            return InferenceSession(source, providers=["CPUExecutionProvider"])
+        except Exception as error:  # noqa: BLE001 - of which class, the test looks at
+            return error
+
+
+def test_a_program_for_onnxruntime_gets_its_exceptions_in_one_line(
+    files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From paths and from bytes; the names of a sound model are no reason to refuse it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    outer = files[0].parents[2]
+    before = {*outer.rglob("*")}
+    found: list[str] = []
+    for file in files:
+        is_model = file.suffix == ".onnx" and file.is_file()
+        for source in [str(file), *([file.read_bytes()] if is_model else [])]:
+            try:
+                opened = _opened(source)
+            except _LateError as late:
+                opened = RuntimeError(str(late))
+            text = str(opened) if isinstance(opened, Exception) else ""
+            is_bad = "\n" in text or ACTS.search(text) or len(text) > LONGEST
+            if text and (type(opened) not in KINDS or is_bad):
+                found.append(f"{file}, {type(source)}: {type(opened).__name__}: {text!a}")
+    assert not found, "\n".join(found)
+    for source in str(files[0]), files[0].read_bytes():
+        session = _opened(source)
+        assert isinstance(session, InferenceSession), str(session)
+        (name,) = (arg.name for arg in session.get_inputs())
+        assert session.run(None, {name: np.zeros(4, np.float32)})[0].tolist() == [len(NAMES)] * 4
+    assert {*outer.rglob("*")} == before, "something was written where the models are"
+    assert not [path for path in tmp_path.rglob("*") if MARK in path.name]
 
 
 def test_errors_quote_what_acts_wherever_they_are_printed(tmp_path: Path) -> None:

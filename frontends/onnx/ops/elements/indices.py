@@ -52,6 +52,8 @@ def _one_hot(node: Node) -> SSAValue:
     depth = int(node.scalar(1, "depth"))
     if depth < 1:
         raise InarchError(f"expected depth >= 1, found {depth}")
+    if node.shape(2) != (2,):
+        raise InarchError(f"expected two values, off and on, found shape {node.shape(2)}")
     shape = node.shape()
     axis = node.axis(node.int("axis", -1), len(shape) + 1)
     indices = node.reshape(node.emit(CastOp, node.x(), to=i64), (*shape[:axis], 1, *shape[axis:]))

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from inarch.compat.onnxruntime import InferenceSession, IOBinding, OrtDevice, OrtValue
+from inarch.compat.onnxruntime import (
+    InferenceSession,
+    IOBinding,
+    OrtDevice,
+    OrtDeviceVendorId,
+    OrtValue,
+)
 
 Session = InferenceSession
 
-__all__ = ["IOBinding", "InferenceSession", "OrtDevice", "OrtValue", "Session"]
+__all__ = ["IOBinding", "InferenceSession", "OrtDevice", "OrtDeviceVendorId", "OrtValue", "Session"]
