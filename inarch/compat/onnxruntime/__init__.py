@@ -191,3 +191,7 @@ def __getattr__(name: str) -> Any:
         f"module 'onnxruntime' has no attribute '{name}': Inarch's does not have it; {hint}"
         "docs/onnxruntime.md lists what there is"
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

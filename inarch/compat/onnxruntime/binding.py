@@ -86,6 +86,8 @@ class IOBinding:
                     "`element_type` and `shape` are to be provided if pre-allocated memory is provided"
                 )
             array = view_of(buffer_ptr, shape, element_type)
+            if name not in self._every:
+                raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
         self._want(name, array)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:

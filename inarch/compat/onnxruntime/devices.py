@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any
+from typing import Any, cast
 
 from inarch.compat.onnxruntime.errors import refuse
 from inarch.compat.onnxruntime.options import Enumeration
@@ -119,11 +118,15 @@ _ARENA = {
 class OrtArenaCfg:
     """How that library's arena grows; kept, and of no effect."""
 
-    def __init__(self, given: Mapping[str, int] | int, *more: int) -> None:
-        """By names, or as the first four. Raises RuntimeError for a name that there is not."""
-        named = (
-            given if isinstance(given, Mapping) else dict(zip(_ARENA, (given, *more), strict=False))
-        )
+    def __init__(self, *given: Any) -> None:
+        """Of a dict of names, or of the first four. Raises RuntimeError for a name that there is not."""
+        named: dict[str, Any]
+        if len(given) == 4:
+            named = dict(zip(_ARENA, given, strict=False))
+        elif len(given) == 1 and isinstance(given[0], dict):
+            named = cast("dict[str, Any]", given[0])
+        else:
+            raise TypeError(f"OrtArenaCfg: expected a dict, or four numbers, found {given}")
         for name in named:
             if name not in _ARENA:
                 raise RuntimeError(f"Invalid OrtArenaCfg option: {name}")

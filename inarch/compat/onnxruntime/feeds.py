@@ -35,12 +35,19 @@ def checked_types(outputs: object, feed: Mapping[Any, object], options: object) 
     return names
 
 
-def checked_feed(feed: Mapping[str, object], args: Mapping[str, NodeArg]) -> dict[str, Array]:
-    """The arrays of a feed, without those that are None.
+def checked_feed(
+    feed: Mapping[str, object], args: Mapping[str, NodeArg], defaults: Sequence[NodeArg] = ()
+) -> dict[str, Array]:
+    """The arrays of a feed, without those that are None. No list is taken for one of `defaults`.
 
     Raises RuntimeError for other objects, then InvalidArgument for a wrong type or shape.
     """
     given = {name: value for name, value in feed.items() if value is not None}
+    for arg in defaults:
+        if isinstance(given.get(arg.name), list):
+            raise RuntimeError(
+                f"Failed to find input with name: {arg.name} in the model input def list"
+            )
     found = {name: array_of(value, name, args.get(name)) for name, value in given.items()}
     for name, array in found.items():
         if name not in args:
@@ -50,7 +57,7 @@ def checked_feed(feed: Mapping[str, object], args: Mapping[str, NodeArg]) -> dic
 
 
 def check(array: Array, arg: NodeArg) -> None:
-    """Raises InvalidArgument for another dtype or shape than the input's."""
+    """Raises InvalidArgument for another dtype or shape than the input's; a scalar may have any shape."""
     found = NAMES.get(array.dtype.name, f"tensor({array.dtype.name})")
     if array.dtype.kind in "US":
         found = "tensor(string)"
@@ -59,7 +66,9 @@ def check(array: Array, arg: NodeArg) -> None:
             InvalidArgument,
             f"Unexpected input data type. Actual: ({found}) , expected: ({arg.type})",
         )
-    if arg.has_rank and len(arg.shape) != array.ndim:
+    if not arg.shape:
+        return
+    if len(arg.shape) != array.ndim:
         raise error(
             InvalidArgument,
             f"Invalid rank for input: {arg.name} Got: {array.ndim} Expected: {len(arg.shape)} Please fix "
@@ -67,7 +76,7 @@ def check(array: Array, arg: NodeArg) -> None:
         )
     wrong = [
         f" index: {at} Got: {size} Expected: {dim}"
-        for at, (size, dim) in enumerate(zip(array.shape, arg.shape, strict=arg.has_rank))
+        for at, (size, dim) in enumerate(zip(array.shape, arg.shape, strict=True))
         if isinstance(dim, int) and dim != size
     ]
     if wrong:

@@ -33,13 +33,13 @@ from inarch.compat.onnxruntime.kinds import kind_of_run
 from inarch.compat.onnxruntime.options import RunOptions, SessionOptions
 from inarch.compat.onnxruntime.program import Model, Program
 from inarch.compat.onnxruntime.providers import PROVIDERS, Providers, check_providers
-from inarch.compat.onnxruntime.subset import with_outputs
+from inarch.compat.onnxruntime.subset import with_open_scalars, with_outputs
 from inarch.compat.onnxruntime.values import OrtValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 
-MOST_OVERRIDES = 8
-"""Sets of values of overridable initializers whose code stays loaded."""
+MOST_SPECIALS = 8
+"""Sets of values of overridable initializers, and of scalars with a shape, whose code stays loaded."""
 
 MOST_SUBSETS = 4
 """Sets of outputs that have a program of their own; others are taken from all outputs."""
@@ -87,7 +87,6 @@ class InferenceSession:
             raise TypeError(
                 f"sess_options: expected SessionOptions, found {type(cast('object', options)).__name__}"
             )
-        self._options = options
         source = _source(path_or_bytes)
         self._where = source if isinstance(source, Path) else None
         with translated(self._where):
@@ -116,7 +115,17 @@ class InferenceSession:
         self._kinds = (np.ndarray,) * len(self._names)
         self._ways: dict[tuple[str, ...], _Way] = {(): _Way(self._program, None)}
         self._subsets: dict[frozenset[str], Program] = {}
-        self._overrides: dict[object, Program] = {}
+        self._specials: dict[object, Program] = {}
+        self._scalars = [arg.name for arg in found.inputs if arg.has_rank and not arg.shape]
+        # Names that no page of that library has, and that programs read all the same.
+        self._model_path = None if isinstance(path_or_bytes, bytes) else os.fspath(path_or_bytes)
+        self._sess_options = options
+        self._inputs_meta = list(found.inputs)
+        self._outputs_meta = list(found.outputs)
+        self._overridable_initializers = list(found.defaults)
+        self._model_meta = found.metadata
+        self._providers: list[str] = list(PROVIDERS)
+        self._provider_options: dict[str, dict[str, str]] = {name: {} for name in PROVIDERS}
 
     def run(
         self,
@@ -148,7 +157,7 @@ class InferenceSession:
     ) -> list[Any]:
         check_missing(feed, self._described.inputs)
         names = checked_types(output_names, feed, run_options)
-        given = checked_feed(feed, self._args)
+        given = checked_feed(feed, self._args, self._overridable_initializers)
         self._check_outputs(names)
         for name in feed:
             if name not in given:
@@ -160,8 +169,10 @@ class InferenceSession:
             overrides = {
                 arg.name: given[arg.name] for arg in self._described.defaults if arg.name in given
             }
-            if overrides:
-                return _Way(self._overridden(overrides), self._places(names))(arrays)
+            shaped = frozenset(name for name in self._scalars if given[name].ndim)
+            if overrides or shaped:
+                program = self._special(overrides, shaped)
+                return _Way(program, self._places(names))(arrays)
             way = self._ways.get(names)
             if way is None:
                 way = self._ways[names] = self._way(names)
@@ -188,17 +199,24 @@ class InferenceSession:
     def _places(self, names: Sequence[str]) -> tuple[int, ...] | None:
         return tuple(map(self._outputs.index, names)) or None
 
-    def _overridden(self, values: Mapping[str, Array]) -> Program:
-        """The program with these values."""
-        key = tuple(
-            (name, each.shape, sha256(each.tobytes()).digest()) for name, each in values.items()
+    def _special(self, values: Mapping[str, Array], shaped: frozenset[str]) -> Program:
+        """The program with these values, for scalars `shaped` that have a shape."""
+        key = (
+            shaped,
+            *((name, each.shape, sha256(each.tobytes()).digest()) for name, each in values.items()),
         )
-        program = self._overrides.get(key)
+        program = self._specials.get(key)
         if program is None:
-            program = Program(self._model, values)
-            while len(self._overrides) >= MOST_OVERRIDES:
-                del self._overrides[next(iter(self._overrides))]
-            self._overrides[key] = program
+            model = with_open_scalars(self._model, shaped) if shaped else self._model
+            if model is None:
+                raise unsupported(
+                    f"scalars {sorted(shaped)} with a shape, of a model with external data",
+                    "give them as arrays of no dimension",
+                )
+            program = Program(model, values)
+            while len(self._specials) >= MOST_SPECIALS:
+                del self._specials[next(iter(self._specials))]
+            self._specials[key] = program
         return program
 
     def run_with_ort_values(
@@ -228,31 +246,31 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         """What `run` needs."""
-        return list(self._described.inputs)
+        return self._inputs_meta
 
     def get_outputs(self) -> list[NodeArg]:
         """What `run` gives."""
-        return list(self._described.outputs)
+        return self._outputs_meta
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Inputs with a value of their own. Each set of values that is given is compiled for."""
-        return list(self._described.defaults)
+        return self._overridable_initializers
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says of itself."""
-        return self._described.metadata
+        return self._model_meta
 
     def get_session_options(self) -> SessionOptions:
         """The options that it was made with."""
-        return self._options
+        return self._sess_options
 
     def get_providers(self) -> list[str]:
         """`CPUExecutionProvider`."""
-        return list(PROVIDERS)
+        return self._providers
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """None of the one provider."""
-        return {name: {} for name in PROVIDERS}
+        return self._provider_options
 
     def set_providers(
         self,

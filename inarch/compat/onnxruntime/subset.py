@@ -1,4 +1,4 @@
-"""A model with some of its outputs alone, where that leaves out work: who asks for less gets it sooner."""
+"""A model with some of its outputs alone, where that leaves out work; and with scalars of any shape."""
 
 # Onnx is untyped:
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -70,6 +70,34 @@ def with_outputs(model: Model, names: Collection[str]) -> Model | None:
         source=data,
         digest=digest_of_model(data),
         described=replace(described, outputs=outputs),
+    )
+
+
+def with_open_scalars(model: Model, names: Collection[str]) -> Model | None:
+    """The model whose inputs `names`, which it says are scalars, have any shape.
+
+    None where weights are in files of their own.
+    """
+    if not isinstance(model.source, bytes):
+        return None
+    from onnx import ModelProto
+
+    proto = ModelProto.FromString(model.source)
+    for info in proto.graph.input:
+        if info.name in names:
+            info.type.tensor_type.ClearField("shape")
+    for info in (*proto.graph.output, *proto.graph.value_info):  # which follow from what comes
+        info.type.tensor_type.ClearField("shape")
+    data = proto.SerializeToString(deterministic=True)
+    inputs = [
+        replace(arg, has_rank=arg.has_rank and arg.name not in names)
+        for arg in model.described.inputs
+    ]
+    return replace(
+        model,
+        source=data,
+        digest=digest_of_model(data),
+        described=replace(model.described, inputs=inputs),
     )
 
 

@@ -48,7 +48,6 @@ _TYPES = ("TypeError", "AttributeError")
 _STRICTER = (
     "[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED",
     "Can't allocate memory on the device",  # which that library tells when it runs
-    "Expected: 0 Please fix",  # of a scalar that library takes any shape
 )
 """What is told of refusals: by name, or earlier than there."""
 

@@ -6,6 +6,7 @@
 # ruff: noqa: B023 - each lambda runs at once
 from __future__ import annotations
 
+import pickle
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +27,7 @@ from inarch.testing.onnx_graphs.drawing import Refused
 from inarch.testing.onnx_graphs.nodes import graph
 from inarch.testing.onnxruntime_calls.__main__ import check
 from inarch.testing.onnxruntime_calls.compare import outcome_of
-from inarch.testing.onnxruntime_calls.steps import State
+from inarch.testing.onnxruntime_calls.steps import State, said_of
 
 CPU = "CPUExecutionProvider"
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
@@ -58,7 +59,7 @@ def relu(x: Sequence[Any] | None, y: Sequence[Any] | None, kind: int = FLOAT) ->
     return model([node("Relu", ["x"], ["y"])], [info("x", kind, x)], [info("y", kind, y)])
 
 
-def opened(data: bytes | str) -> tuple[Any, Any]:
+def opened(data: bytes | str | Path) -> tuple[Any, Any]:
     """A session of ours, and one of theirs."""
     return tuple(
         library.InferenceSession(data, providers=["CPUExecutionProvider"])  # pyright: ignore[reportReturnType]
@@ -210,6 +211,27 @@ def test_overridable_initializers() -> None:
         assert one.run(["y"], {"x": x})[0].tolist() == [3, 3, 3]
 
 
+def test_scalars_may_have_a_shape() -> None:
+    """As there: also bound, and in a run after one without."""
+    data = model(
+        [node("Add", ["x", "s"], ["y"])],
+        [info("x", FLOAT, [3]), info("s", FLOAT, [])],
+        [info("y", FLOAT, [3])],
+    )
+    x = np.arange(3, dtype=np.float32)
+    for s in np.array(1), np.array([1]), np.array(2), np.array([[1], [2]]), [3.0]:
+        value = s if isinstance(s, list) else s.astype(np.float32)
+        mine, real = (one.run(None, {"x": x, "s": value}) for one in opened(data))
+        np.testing.assert_array_equal(mine[0], real[0], strict=True)
+    for session in opened(data):
+        bound = session.io_binding()
+        bound.bind_cpu_input("x", x)
+        bound.bind_cpu_input("s", np.ones(1, np.float32))
+        bound.bind_output("y")
+        session.run_with_iobinding(bound)
+        assert bound.copy_outputs_to_cpu()[0].tolist() == [1, 2, 3]
+
+
 X23 = np.ones((2, 3), np.float32)
 WRONG_RUNS: dict[str, tuple[str, Any, Any]] = {
     "a missing input": ("open", None, {}),
@@ -228,6 +250,7 @@ WRONG_RUNS: dict[str, tuple[str, Any, Any]] = {
     "text": ("static", None, {"x": "1"}),
     "nothing": ("static", None, {"x": None}),
     "a constant": ("initializer", None, {"x": X23[0], "w": X23[0]}),
+    "a list for a default": ("overridable", None, {"x": X23[0], "w": [1.0, 2.0, 3.0]}),
     "a default of another size": ("overridable", None, {"x": X23[0], "w": X23[0, :2]}),
     "no list of outputs": ("static", "yy", {"x": X23}),
 }
@@ -487,6 +510,72 @@ def test_providers_are_taken_and_refused_as_there(capfd: pytest.CaptureFixture[s
             )
     assert found[0] == found[1]
     assert "Falling back" in capfd.readouterr().out  # where that library prints, Inarch warns
+
+
+def test_names_of_memory_and_providers_of_options() -> None:
+    """Enumerations have the numbers of that library; what describes memory is taken and kept as there."""
+    names = [name for name in dir(ours) if hasattr(getattr(ours, name), "__members__")]
+    assert len(names) > 8
+    for name in names:
+        mine, real = (getattr(one, name).__members__ for one in (ours, theirs))
+        assert {key: int(value) for key, value in mine.items()} == {
+            key: int(value) for key, value in real.items()
+        }, name
+    asked = [("CPUExecutionProvider", {"a": "b"}), ("CPUExecutionProvider", {"a": 3}), ("Nope", {})]
+    asked += [("CUDAExecutionProvider", {})]
+    arenas: list[Any] = [{}, {"max_mem": 3}, {"nothing": 3}, 5, "text"]
+    found: list[Any] = []
+    for library in (ours, theirs):
+        said: list[Any] = []
+        for given in asked:
+            options = library.SessionOptions()
+            said.append(outcome_of(lambda _: options.add_provider(*given), State(library)).error)
+            said.append(options.has_providers())
+        cpu = ("Cpu", library.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, library.OrtMemType.DEFAULT)
+        for given in (cpu, ("Nope", *cpu[1:]), ("Cpu", 1, 0, 0)):
+            made = outcome_of(lambda _: library.OrtMemoryInfo(*given), State(library))
+            said.append(
+                made.error or (made.value.name, str(made.value.mem_type), made.value.device_id)
+            )
+        for given in arenas:
+            made = outcome_of(lambda _: library.OrtArenaCfg(given), State(library))
+            said.append(made.error or (made.value.max_mem, made.value.arena_extend_strategy))
+        session = library.InferenceSession(MODELS["static"], providers=[CPU])
+        said += [session.end_profiling(), session.get_profiling_start_time_ns()]
+        said += [session.get_tuning_results(), session.set_ep_dynamic_options({"a": "b"})]
+        said += [[one.name for one in session.get_input_memory_infos()]]
+        found.append(said)
+    assert found[0] == found[1]
+
+
+class Kept(ours.InferenceSession):
+    """A session that can be pickled, as packages make them."""
+
+    def __init__(self, model_path: str, **settings: Any) -> None:
+        super().__init__(model_path, **settings)
+        self.model_path = model_path
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model_path": self.model_path}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["model_path"])
+
+
+def test_programs_derive_sessions_and_read_what_no_page_has(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(MODELS["overridable"])
+    session = pickle.loads(pickle.dumps(Kept(str(path), sess_options=ours.SessionOptions())))
+    assert session.run(None, {"x": X23[0]})[0].tolist() == [3, 3, 3]
+    for source in str(path), path, MODELS["overridable"]:
+        mine, real = opened(source)
+        for name in "_model_path", "_model_meta", "_providers", "_provider_options":
+            found, expected = (getattr(one, name) for one in (mine, real))
+            assert said_of(found) == said_of(expected), name
+        for name in "_inputs_meta", "_outputs_meta", "_overridable_initializers":
+            found, expected = ([str(arg) for arg in getattr(one, name)] for one in (mine, real))
+            assert found == expected, name
+        assert mine._sess_options is mine.get_session_options()
 
 
 def test_the_names_are_those_of_the_version_that_is_pinned() -> None:

@@ -116,7 +116,7 @@ CASES: dict[str, tuple[bytes | str, Any, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.every_case(reason="each is a way of its own to be right or wrong")
+@pytest.mark.sampled(14, reason="each is a way of its own to be right or wrong")
 @pytest.mark.parametrize("name", CASES)
 def test_what_options_give_counts_as_there(
     name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

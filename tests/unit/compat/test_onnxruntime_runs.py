@@ -25,6 +25,7 @@ import sys
 import helper_of_mine
 import onnxruntime as rt
 import onnxruntime.capi.onnxruntime_pybind11_state as state
+import onnxruntime.transformers.io_binding_helper
 from onnxruntime import InferenceSession, SessionOptions
 from onnxruntime.capi._pybind_state import get_available_providers
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, NoSuchFile
@@ -46,6 +47,8 @@ if __name__ == "__main__":
         InferenceSession("no.onnx", SessionOptions())
     except NoSuchFile as error:
         assert "no.onnx" in str(error)
+    types = rt.transformers.io_binding_helper.TypeHelper
+    assert types.ort_type_to_numpy_type("tensor(float)").__name__ == "float32"
     try:
         import onnxruntime.quantization
     except ModuleNotFoundError as error:

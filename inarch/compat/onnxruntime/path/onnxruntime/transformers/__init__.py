@@ -1,0 +1,1 @@
+"""Of the tools for transformers, what programs use when they run a model."""
