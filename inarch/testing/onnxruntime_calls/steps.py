@@ -154,11 +154,17 @@ class Drawing:
             "set_providers", "set_providers", "nothing",
         ])  # fmt: skip
         given = [self.providers()] if ask == "set_providers" and self.chance(0.7) else []
+        path = self.subject.path
 
         def step(at: State) -> Any:
-            if ask == "set_providers":  # which makes another session there
-                at.binding, at.ran = None, False
-            return said_of(getattr(at.session, ask)(*given))
+            if ask != "set_providers":
+                return said_of(getattr(at.session, ask)())
+            at.binding, at.ran = None, False  # which makes another session there
+            try:
+                return said_of(at.session.set_providers(*given))
+            except Exception:
+                at.session = at.library.InferenceSession(path)  # which is of no use there after it
+                raise
 
         return f"{ask}{given}", step
 
