@@ -5,7 +5,7 @@
 The C compiler vectorises the innermost loop: the contiguous iterator of the output goes there, where an
 operand follows along. The chains of a scan run side by side (`nests/chains.py`), and columns of a reduction
 with several outputs; an arg-reduction along what is contiguous runs in lanes. Elementwise nests run along
-what they read (`nests/along.py`).
+what they read (`nests/along.py`), maps of several outputs in lanes (`nests/lanes.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from inarch.ir.target import machine_of, target_of
 from inarch.passes.loop.nests.along import run_along
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction, runs_in_lanes
 from inarch.passes.loop.nests.chains import put_chains_inside
+from inarch.passes.loop.nests.lanes import run_in_lanes
 from inarch.passes.loop.nests.transform import read_strides, reorder, strides_along
 
 NEAR = 4
@@ -38,8 +39,8 @@ MAX_ROW_ACCUMULATORS = 4096
 class ScheduleNestsPass(ModulePass):
     """Puts the contiguous output iterator of a reduction innermost, and some chains of a scan inside it.
 
-    Of a reduction with several outputs a strip of columns goes inside; an arg-reduction of rows gets the mode
-    `vector`.
+    Of a reduction with several outputs a strip of columns goes inside; an arg-reduction of rows, and a map of
+    several outputs along what is contiguous, get the mode `vector`.
     """
 
     name = "schedule-nests"
@@ -58,6 +59,7 @@ class ScheduleNestsPass(ModulePass):
                 _put_contiguous_innermost(nest)
             else:
                 run_along(nest, target, machine)
+                run_in_lanes(nest, target)
 
 
 PASS = ScheduleNestsPass

@@ -25,13 +25,13 @@ from inarch.backends.c.write.value.points import finish_point, run_region
 from inarch.backends.c.write.value.vectors import (
     Value,
     evaluate_several,
-    is_native,
     load,
     splat,
     store,
 )
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.loop.nest import NestOp
+from inarch.passes.loop.nests.lanes import is_native
 
 _FEWEST = 4
 """Lanes of vectors that are worth it."""

@@ -29,7 +29,6 @@ from inarch.backends.c.write.value.points import assignment, finish_tile, tile_i
 from inarch.backends.c.write.value.vectors import (
     Value,
     evaluate_lanes,
-    is_native,
     lanes_of,
     load,
     point_lanes,
@@ -40,6 +39,7 @@ from inarch.core.dtypes import DType
 from inarch.core.errors import UnsupportedError
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.location import location_text
+from inarch.passes.loop.nests.lanes import is_native
 
 
 @dataclass(frozen=True)

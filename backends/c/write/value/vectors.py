@@ -25,6 +25,7 @@ from inarch.core.dtypes import DTYPES, DType
 from inarch.dialects.loop.rounding import fused_product, is_fused
 from inarch.dialects.loop.scalar import PointOp
 from inarch.passes.loop.nests.arg_reduce import sources_of
+from inarch.passes.loop.nests.lanes import is_native
 
 _FLOATS: dict[type[Operation], str] = {
     arith.AddfOp: "+",
@@ -56,15 +57,6 @@ class Value:
 
     text: str
     is_vector: bool
-
-
-def is_native(op: Operation) -> bool:
-    """Whether the op has a vector form (or is a constant)."""
-    kinds = (*_FLOATS, *_INTEGERS, *_ORDERS, *_CASTS, *_UNSIGNED_CASTS, arith.NegfOp)
-    if isinstance(op, arith.ConstantOp):
-        return True
-    narrow = any(element(value.type).name == "i1" for value in (*op.operands, *op.results))
-    return isinstance(op, kinds) and not narrow
 
 
 def evaluate_lanes(
@@ -210,6 +202,7 @@ def _native(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) 
         return f"({kind.c})({parts[0]} {_INTEGERS[type(op)]} {parts[1]})"
     if type(op) in _ORDERS:
         return _ordered(_ORDERS[type(op)], operands, kind, scope)
+    assert isinstance(op, (*_CASTS, *_UNSIGNED_CASTS)), "is_native has seen to it"
     source = element(op.operands[0].type)
     if isinstance(op, _UNSIGNED_CASTS):
         bits = scope.unit.vector(unsigned(source), lanes)

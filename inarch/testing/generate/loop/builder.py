@@ -65,11 +65,16 @@ class LoopText:
             # A result that holds something before is an update in place of the caller's memory.
             filled = self.choices.chance(20)
             return self.argument(element, shape, filled=filled, writable=True)
+        found = self.scratch(element, shape)
+        if self.choices.chance(40):
+            self.fill(found)
+        return found
+
+    def scratch(self, element: str, shape: tuple[int, ...]) -> Buffer:
+        """A new buffer of scratch memory that nothing has written."""
         found = buffer(self.name("t"), element, shape, filled=False, writable=True)
         self.heads.append(f"%{found.name} = loop.alloc : {found.type}")
         self.buffers.append(found)
-        if self.choices.chance(40):
-            self.fill(found)
         return found
 
     def fill(self, found: Buffer) -> None:

@@ -14,6 +14,7 @@ from inarch.testing.generate.loop.buffers import Buffer, buffer
 from inarch.testing.generate.loop.builder import ELEMENTS, LoopText
 from inarch.testing.generate.loop.control import call, elements, rows
 from inarch.testing.generate.loop.nests import nest
+from inarch.testing.generate.loop.pieces import pieces
 from inarch.testing.generate.loop.repeat import repeat
 from inarch.testing.generate.loop.scatters import scatter
 from inarch.testing.generate.loop.trees import tree
@@ -87,6 +88,7 @@ STEPS: list[tuple[int, Callable[[LoopText], None]]] = [
     (1, search),
     (1, repeat),
     (1, scatter),
+    (2, pieces),
 ]
 
 

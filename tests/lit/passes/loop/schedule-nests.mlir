@@ -320,3 +320,68 @@ func.func @no_better_along_another(%x: memref<64x64xf32>, %w: memref<64x64xf32>,
 // CHECK: loop.nest (j = 64, i = 64)
 // CHECK: loop.nest (j = 64, i = 64)
 // CHECK: loop.nest (j = 63, i = 64)
+
+// -----
+
+// Several outputs run in lanes: of a whole number of vectors, also of half ones; the contiguous iterator inside.
+// CHECK-LABEL: @several_outputs
+module attributes {inarch.target = "x86-64-v3"} {
+func.func @several_outputs(%x: memref<3x48xf32>, %w: memref<48xf32>, %d: memref<3x4xf64>, %y: memref<6x48xf32>, %a: memref<3x48xf32>, %z: memref<3x12xf32>, %o: memref<3x4xf64>, %p: memref<3x4xf32>) {
+  loop.nest (l = 48, i = 3) ins(%x[i, l] : memref<3x48xf32>, %w[l] : memref<48xf32>) outs(%y[i * 2, l] : memref<6x48xf32>, %y[i * 2 + 1, l] : memref<6x48xf32>) {
+  ^bb0(%e: f32, %f: f32, %r: f32, %s: f32):
+    %g = arith.addf %e, %f : f32
+    %h = arith.subf %e, %f : f32
+    loop.yield %g, %h : f32, f32
+  }
+  loop.nest (i = 3, l = 12) ins(%x[i, l + 5] : memref<3x48xf32>) outs(%z[i, l] : memref<3x12xf32>, %a[i, l] : memref<3x48xf32>) {
+  ^bb0(%e: f32, %r: f32, %s: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (i = 3, l = 4) ins(%d[i, l] : memref<3x4xf64>) outs(%o[i, l] : memref<3x4xf64>, %p[i, l] init 0.0 : memref<3x4xf32>) {
+  ^bb0(%e: f64, %r: f64, %s: f32):
+    %t = arith.truncf %e : f64 to f32
+    loop.yield %e, %t : f64, f32
+  }
+  func.return
+}
+}
+// CHECK-NEXT: loop.nest (i = 3, l = 6, l_8 = 8 vector) ins(%x[i, l * 8 + l_8] : memref<3x48xf32>, %w[l * 8 + l_8] : memref<48xf32>) outs(%y[i * 2, l * 8 + l_8] : memref<6x48xf32>, %y[i * 2 + 1, l * 8 + l_8] : memref<6x48xf32>)
+// CHECK:      loop.nest (i = 3, l = 3, l_4 = 4 vector)
+// CHECK:      loop.nest (i = 3, l = 4 vector) ins(%d[i, l] : memref<3x4xf64>)
+
+// -----
+
+// No whole vectors, a read across them, a pad, a mode, a comparison: a plain loop.
+// CHECK-LABEL: @several_outputs_that_stay
+module attributes {inarch.target = "x86-64-v3"} {
+func.func @several_outputs_that_stay(%x: memref<3x16xf32>, %u: memref<16x3xf32>, %y: memref<3x16xf32>, %z: memref<3x16xf32>) {
+  loop.nest (i = 3, l = 15) ins(%x[i, l] : memref<3x16xf32>) outs(%y[i, l] : memref<3x16xf32>, %z[i, l] : memref<3x16xf32>) {
+  ^bb0(%e: f32, %r: f32, %s: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (i = 3, l = 16) ins(%u[l, i] : memref<16x3xf32>) outs(%y[i, l] : memref<3x16xf32>, %z[i, l] : memref<3x16xf32>) {
+  ^bb0(%e: f32, %r: f32, %s: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (i = 3, l = 16) ins(%x[i, l - 1] pad 0.0 : memref<3x16xf32>) outs(%y[i, l] : memref<3x16xf32>, %z[i, l] : memref<3x16xf32>) {
+  ^bb0(%e: f32, %r: f32, %s: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (l = 16, i = 3 unroll) ins(%x[i, l] : memref<3x16xf32>) outs(%y[i, l] : memref<3x16xf32>, %z[i, l] : memref<3x16xf32>) {
+  ^bb0(%e: f32, %r: f32, %s: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (i = 3, l = 16) ins(%x[i, l] : memref<3x16xf32>) outs(%y[i, l] : memref<3x16xf32>, %z[i, l] : memref<3x16xf32>) {
+  ^bb0(%e: f32, %r: f32, %s: f32):
+    %t = arith.cmpf olt, %e, %e : f32
+    %c = arith.select %t, %e, %e : f32
+    loop.yield %e, %c : f32, f32
+  }
+  func.return
+}
+}
+// CHECK: loop.nest (i = 3, l = 15)
+// CHECK: loop.nest (i = 3, l = 16)
+// CHECK: loop.nest (i = 3, l = 16)
+// CHECK: loop.nest (l = 16, i = 3 unroll)
+// CHECK: loop.nest (i = 3, l = 16)
