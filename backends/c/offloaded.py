@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from inarch.backends.emitted import Emitted, Site
 from inarch.core.errors import InarchError
+from inarch.machine.libraries import defined_symbols, nearest
 from inarch.machine.toolchain import CompilerError
 from inarch.microkernel.code import include_flags
 
@@ -92,12 +93,21 @@ def _of_the_linker(error: CompilerError, linked: Sequence[Emitted]) -> InarchErr
                 f"its C defines '{symbol}', which is defined elsewhere as well; make it static; {log}"
             )
         searched = ", ".join(["libm", "libpthread", *map(str, culprit.emission.libraries)])
+        near = nearest(symbol, _defined(culprit.emission.libraries))
+        hint = (
+            f"there is '{near}'" if near else "define it, or name its library in Emission.libraries"
+        )
         return culprit.error(
-            f"its C uses '{symbol}', which nothing defines; libraries searched: {searched}; "
-            f"define it, or name its library in Emission.libraries; {log}",
+            f"its C uses '{symbol}', which nothing defines; libraries searched: {searched}; {hint}; {log}",
             _sites_of(culprit, [*reversed(lines[:number]), *around]),
         )
     return None
+
+
+def _defined(libraries: Iterable[Path | str]) -> set[str]:
+    """What libraries that are files have for others."""
+    paths = filter(Path.is_file, map(Path, libraries))
+    return {symbol for path in paths for symbol in defined_symbols(path) or ()}
 
 
 def _mentioned(lines: Sequence[str], linked: Sequence[Emitted]) -> Emitted | None:

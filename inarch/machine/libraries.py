@@ -24,6 +24,9 @@ _NEEDED = 1
 _PATHS = (15, 29)
 """RPATH, RUNPATH."""
 _SYMBOLS, _OBJECT = 2, 1
+_RELOCATABLE = 1
+"""The kind of an object's file."""
+_ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
 _WRITTEN = r"\.bss|\.data(?!\.rel\.ro)"
 """Sections of variables, but for those that are constant once they are loaded."""
 _OF_START = r"completed(\.\d+)?|__dso_handle"
@@ -109,13 +112,17 @@ def nearest(symbol: str, known: Iterable[str]) -> str | None:
 
 
 def defined_symbols(path: Path) -> frozenset[str] | None:
-    """The functions that a shared library of 64 bits exports; None for other files."""
+    """The functions that a library or an object of 64 bits has for others; None for other files.
+
+    Of a static library the names in its index, which has variables, too; None where it has none.
+    """
     data = path.read_bytes()
-    if data[:4] != b"\x7fELF" or data[4] != 2:
+    is_archive = data.startswith(_ARCHIVES)
+    if not is_archive and (data[:4] != b"\x7fELF" or data[4] != 2):
         return None
     order = ">" if data[5] == 2 else "<"
     try:
-        return _read_symbols(data, order)
+        return _read_index(data) if is_archive else _read_symbols(data, order)
     except (struct.error, IndexError) as error:
         raise InarchError(
             f"library '{path}' is cut short or damaged: its tables do not lie within its {len(data)} bytes; "
@@ -207,11 +214,27 @@ def _read_sections(data: bytes, order: str) -> list[tuple[int, ...]]:
     return [section.unpack_from(data, sections_at + i * entry_bytes) for i in range(count)]
 
 
+def _read_index(data: bytes) -> frozenset[str] | None:
+    """Of an archive's first member, as GNU's and LLVM's `ar` write it: a number of offsets, then names."""
+    name, size = data[8:24].rstrip(), data[56:66]
+    if name not in (b"/", b"/SYM64/") or not size.strip().isdigit():
+        return None
+    content = data[68 : 68 + int(size)]
+    word = 8 if name == b"/SYM64/" else 4
+    (count,) = struct.unpack_from(">Q" if word == 8 else ">I", content)
+    names = content[word * (1 + count) :].split(b"\0")
+    if len(content) != int(size) or len(names) <= count:
+        raise IndexError
+    return frozenset(one.decode(errors="replace") for one in names[:count]) or None
+
+
 def _read_symbols(data: bytes, order: str) -> frozenset[str] | None:
     sections = _read_sections(data, order)
+    (kind_of_file,) = struct.unpack_from(f"{order}H", data, 16)
+    table = _SYMBOLS if kind_of_file == _RELOCATABLE else _DYNAMIC_SYMBOLS
     for section_words in sections:
         _, kind, _, _, offset, size, link, _, _, each = section_words
-        if kind != _DYNAMIC_SYMBOLS:
+        if kind != table:
             continue
         names_at = sections[link][4]
         symbol = struct.Struct(f"{order}IBBHQQ")

@@ -409,6 +409,15 @@ def test_why_a_kernel_cannot_be_built(tmp_path: Path) -> None:
         assert found.startswith(
             "microkernel 'embedded': no symbol 'missing' in the libraries searched"
         )
+    embedded = [compiled(tmp_path, "-fPIC")]
+    if (ar := shutil.which("ar")) is not None:
+        embedded.append(tmp_path / "libscale.a")
+        subprocess.run([ar, "rcs", embedded[1], embedded[0]], check=True)
+    for path in embedded:
+        kernel = Microkernel(SUM, TYPES, symbol="scal", library=str(path), link="embed")
+        found = usable(instance(kernel, path.stem))
+        assert found is not None
+        assert f"libraries searched: {path}, libm, libpthread, libc; there is 'scale'; " in found
 
 
 def _is_x86() -> bool:
