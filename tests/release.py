@@ -21,16 +21,18 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
+
+from inarch.core.scratch import scratch
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE = "inarch-release"
@@ -239,6 +241,9 @@ def sign(path: Path, root: Path) -> Path | None:
     if not key:
         return None
     kind = _said(["git", "-C", str(root), "config", "gpg.format"], code=1).strip()
+    tool = "ssh-keygen" if kind == "ssh" else "gpg"
+    if shutil.which(tool) is None:
+        sys.exit(f"error: expected {tool}, as git has a user.signingkey, found none; install it")
     made = path.with_name(f"{path.name}.{'sig' if kind == 'ssh' else 'asc'}")
     made.unlink(missing_ok=True)
     if kind == "ssh":
@@ -249,19 +254,24 @@ def sign(path: Path, root: Path) -> Path | None:
     return made
 
 
-def release(root: Path, version: str) -> list[str]:
-    """Builds, tries and records a release; the lines to print."""
+def clean_commit(root: Path) -> str:
+    """HEAD. Raises SystemExit where the tree differs from it."""
     if changed := _said(["git", "-C", str(root), "status", "--porcelain"]).splitlines():
         sys.exit(
             f"error: expected a clean tree, found {len(changed)} changes: {changed[0].strip()}"
         )
+    return _said(["git", "-C", str(root), "rev-parse", "HEAD"]).strip()
+
+
+def release(root: Path, version: str) -> list[str]:
+    """Builds, tries and records a release; the lines to print."""
+    begun = clean_commit(root)
     changelog, package = root / "CHANGELOG.md", root / "inarch" / "__init__.py"
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     one = plan(version, changelog.read_text(), package.read_text(), today)
     texts = {"CHANGELOG.md": one.changelog, "inarch/__init__.py": one.package}
     page = root / "docs" / "releases.md"
-    with tempfile.TemporaryDirectory(prefix="inarch-release-") as name:
-        folder = Path(name)
+    with scratch("inarch-release-") as folder:
         built: list[list[Path]] = []
         for place in (folder / "first", folder / "second"):
             copy_tree(root, place / "inarch", texts)
@@ -280,13 +290,16 @@ def release(root: Path, version: str) -> list[str]:
         away = folder / "away"
         away.mkdir()
         try_all(files, folder / "first" / "inarch", away, version)
+        said = folder / SUMS
+        said.write_text(hashes)
+        signature = sign(said, root)
+        if (ended := clean_commit(root)) != begun:
+            sys.exit(f"error: expected HEAD to stay {begun[:12]} meanwhile, found {ended[:12]}")
         dist = root / "dist"
         shutil.rmtree(dist, ignore_errors=True)
         dist.mkdir()
-        for path in files:
+        for path in (*files, said, *([signature] if signature else [])):
             shutil.copy(path, dist)
-    (dist / SUMS).write_text(hashes)
-    signature = sign(dist / SUMS, root)
     for path, text in ((changelog, one.changelog), (package, one.package)):
         path.write_text(text)
     if known is None:
@@ -298,6 +311,11 @@ def release(root: Path, version: str) -> list[str]:
     return [hashes.rstrip(), told, *(["next: " + steps] if known is None else [])]
 
 
+def _end(number: int, _frame: object) -> None:
+    """Leaves as a shell expects it, and folders under way go."""
+    sys.exit(128 + number)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 1, and nothing is written, where something is not as it must be."""
     about, _, rest = (__doc__ or "").partition("\n")
@@ -305,6 +323,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=about, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("version", help="X.Y.Z")
+    signal.signal(signal.SIGTERM, _end)
     print("\n".join(release(ROOT, parser.parse_args(arguments).version)))
     return 0
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-PREFIXES = ("inarch-tune-", "inarch-build-", "inarch-bench-", ".inarch-")
+PREFIXES = ("inarch-tune-", "inarch-build-", "inarch-bench-", "inarch-release-", ".inarch-")
 """What such folders are called: of these alone, those of dead processes are removed."""
 MARK = ".scratch-of-inarch"
 _YOUNG_SECONDS = 60.0

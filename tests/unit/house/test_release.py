@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import zipfile
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -138,11 +140,104 @@ def test_sums_are_signed_by_the_key_that_git_has(tmp_path: Path) -> None:
         assert done.returncode == code, done.stderr
 
 
-def test_a_changed_tree_is_no_release(tmp_path: Path) -> None:
-    _git(tmp_path, "init", "-q")
-    (tmp_path / "a").touch()
-    with pytest.raises(SystemExit, match=r"expected a clean tree, found 1 changes: \?\? a"):
-        release.release(tmp_path, "0.2.0")
+def _said_of_key(command: Sequence[str], code: int = 0) -> str:
+    return "" if command[-1] == "gpg.format" else f"me{code}"
+
+
+@pytest.mark.skipif(shutil.which("gpg") is None, reason="no gpg")
+def test_sums_are_signed_by_gpg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where git says no format; a key of which there is no tool is one line."""
+    with tempfile.TemporaryDirectory() as home:  # a short path: of its sockets
+        monkeypatch.setenv("GNUPGHOME", home)
+        kind = ["--quick-generate-key", "me@example.org", "ed25519", "sign", "never"]
+        subprocess.run(["gpg", "--batch", "-q", "--passphrase", "", *kind], check=True)
+        try:
+            path = tmp_path / release.SUMS
+            path.write_text("aa  x\n")
+            _git(tmp_path, "init", "-q")
+            _git(tmp_path, "config", "user.signingkey", "me@example.org")
+            made = sign(path, tmp_path)
+            assert made == path.with_name(f"{release.SUMS}.asc")
+            for text, code in (("aa  x\n", 0), ("bb  x\n", 1)):
+                path.write_text(text)
+                command = ["gpg", "--batch", "--verify", str(made), str(path)]
+                assert subprocess.run(command, capture_output=True, check=False).returncode == code
+        finally:
+            subprocess.run(["gpgconf", "--kill", "all"], check=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(release, "_said", _said_of_key)
+    with pytest.raises(
+        SystemExit, match=r"expected gpg, as git has a user\.signingkey, found none"
+    ):
+        sign(path, tmp_path)
+
+
+@pytest.fixture(name="tree")
+def fixture_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clean tree whose files are built at once, and need no trying."""
+    root = tmp_path / "tree"
+    for name, text in {
+        "CHANGELOG.md": CHANGELOG,
+        "inarch/__init__.py": PACKAGE,
+        "docs/releases.md": "# Releases\n",
+        ".gitignore": "/dist/\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    _git(root, "init", "-q")
+    _commit(root)
+
+    def build_at_once(tree: Path, place: Path, epoch: int) -> list[Path]:
+        made = place / f"inarch-{len(str(epoch))}.tar.gz"
+        made.write_bytes((tree / "inarch" / "__init__.py").read_bytes())
+        return [made]
+
+    monkeypatch.setattr(release, "build", build_at_once)
+    return root
+
+
+def _commit(root: Path) -> None:
+    _git(root, "add", "-A")
+    who = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
+    _git(root, *who, "commit", "-q", "-m", "A change")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("before", r"expected a clean tree, found 1 changes: \?\? a"),
+        ("meanwhile", r"expected a clean tree, found 1 changes: \?\? a"),
+        ("committed", r"expected HEAD to stay \w{12} meanwhile, found \w{12}"),
+        ("", ""),
+    ],
+)
+def test_a_changed_tree_is_no_release(
+    change: str, said: str, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changed before it begins or while it is tried: nothing is written."""
+
+    def tried(*_: object) -> None:
+        if change:
+            (tree / "a").touch()
+        if change == "committed":
+            _commit(tree)
+
+    monkeypatch.setattr(release, "try_all", tried)
+    if change == "before":
+        (tree / "a").touch()
+    if change:
+        with pytest.raises(SystemExit, match=said):
+            release.release(tree, "0.2.0")
+    else:
+        lines = release.release(tree, "0.2.0")
+        assert lines[1] == "not signed: git has no user.signingkey"
+        assert {path.name for path in (tree / "dist").iterdir()} == {
+            "inarch-10.tar.gz",
+            release.SUMS,
+        }
+    assert (tree / "dist").exists() == (not change)
+    is_written = "## [0.2.0]" in (tree / "CHANGELOG.md").read_text()
+    assert is_written == ("## 0.2.0" in (tree / "docs" / "releases.md").read_text()) == (not change)
 
 
 @pytest.mark.slow
