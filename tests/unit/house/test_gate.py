@@ -14,16 +14,19 @@ from pathlib import Path
 import pytest
 
 import gate
+import gate_jobs
 import seconds
 from effort import let_children_hear, shard_of
-from gate import Gate, Job
+from gate import Gate
+from gate_jobs import Job
 
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider"]
 
 
 @pytest.fixture(autouse=True)
 def fixture_logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(gate, "LOGS", tmp_path)
+    for one in (gate, gate_jobs):
+        monkeypatch.setattr(one, "LOGS", tmp_path)
     monkeypatch.setattr(gate, "ROOT", tmp_path)
 
 
@@ -123,7 +126,7 @@ def test_a_test_that_kills_its_process_is_named(tmp_path: Path) -> None:
     """The report has its beginning, and no end."""
     line = json.dumps({"name": "tests/a.py::test_dies"})
     job = shell(f"echo '{line}' > {tmp_path}/types.jsonl; kill -SEGV $$")
-    job.read = gate._of_lit  # pyright: ignore[reportPrivateUsage]
+    job.read = gate_jobs.of_lit
     made = run(job)
     assert made.jobs[0].verdict == "FAILED: the process died: SIGSEGV"
     assert list(made.jobs[0].cases) == ["tests/a.py::test_dies"]
@@ -154,6 +157,6 @@ def test_shards_are_of_a_size() -> None:
     """A file's name alone says its shard; no shard has most of the files."""
     folder = Path(__file__).parents[2]
     names = [path.relative_to(folder).as_posix() for path in (folder / "unit").rglob("test_*.py")]
-    counts = Counter(shard_of(name, gate.SHARDS) for name in names)
-    assert set(counts) == set(range(gate.SHARDS))
-    assert max(counts.values()) < 2 * len(names) / gate.SHARDS
+    counts = Counter(shard_of(name, gate_jobs.SHARDS) for name in names)
+    assert set(counts) == set(range(gate_jobs.SHARDS))
+    assert max(counts.values()) < 2 * len(names) / gate_jobs.SHARDS
