@@ -28,7 +28,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.loop.access import IteratorAttr, WriteAttr, number_of
 from inarch.dialects.loop.buffer import ConstantOp, root
 from inarch.dialects.loop.keep import is_kept
@@ -73,6 +73,9 @@ class DropPaddingTapsPass(ModulePass):
 
 PASS = DropPaddingTapsPass
 
+MOST_PARTS = 256
+"""Nests that one becomes: each is lowered, priced and written by itself. A 7x7 window has 49."""
+
 _Margins = Callable[[SSAValue], Margins]
 """The known zeros of a buffer."""
 
@@ -102,6 +105,10 @@ class _Window:
     taps: int
     groups: tuple[_Group, ...]
 
+    def is_full(self, group: _Group) -> bool:
+        """Whether a group has all points."""
+        return group.points == (0, self.points)
+
 
 _Part = tuple[_Group, ...]
 """One group of each window."""
@@ -115,33 +122,35 @@ def _drop(
         return
     for image, weights in ((contraction.a, contraction.b), (contraction.b, contraction.a)):
         windows = _windows(nest, image, margins)
-        parts: list[_Part] = list(product(*(window.groups for window in windows)))
-        full = [part for part in parts if _is_full(windows, part)]
         if not windows:
             continue
         if (reason := _unsuitable(nest, image, windows)) is not None:
             remarks.missed(nest, f"its windows meet padding, but {reason}")
             return
-        if not full:
+        if not all(any(map(window.is_full, window.groups)) for window in windows):
             remarks.missed(nest, "no tap of its windows is inside the image at every point")
             continue
-        terms = f"on average {_dropped(nest, windows, parts):.1f} terms of an output"
+        dropped, count = _dropped(nest, windows), prod(len(window.groups) for window in windows)
+        terms = f"on average {dropped:.1f} terms of an output"
         if not _is_finite(nest, weights, store):
             remarks.missed(nest, f"{terms} are on padding, by weights that may not be finite")
             continue
-        worth = (asked if isinstance(asked, int) else asked.stored_again) * (len(parts) - 1)
-        if _dropped(nest, windows, parts) < worth:
-            remarks.missed(
-                nest, f"{terms} are on padding: {len(parts)} parts pay from {worth:g} on"
-            )
+        worth = (asked if isinstance(asked, int) else asked.stored_again) * (count - 1)
+        if dropped < worth:
+            remarks.missed(nest, f"{terms} are on padding: {count} parts pay from {worth:g} on")
             continue
-        made = _parts(nest, windows, [*(part for part in parts if part is not full[0]), full[0]])
+        if count > MOST_PARTS:
+            remarks.missed(nest, f"{terms} are on padding: {count} parts are above {MOST_PARTS}")
+            continue
+        parts: list[_Part] = list(product(*(window.groups for window in windows)))
+        full = next(part for part in parts if all(map(_Window.is_full, windows, part)))
+        made = _parts(nest, windows, [*(part for part in parts if part is not full), full])
         if not isinstance(asked, int) and (reason := _too_dear(nest, made, asked)) is not None:
             remarks.missed(nest, f"{terms} are on padding: {reason}")
             for each in made:
                 each.erase()
             continue
-        remarks.done(nest, f"{terms} left out, parts: {len(parts)}")
+        remarks.done(nest, f"{terms} left out, parts: {count}")
         parent = nest.parent
         assert parent is not None
         parent.insert_ops_before(made, nest)
@@ -182,19 +191,13 @@ def _unsuitable(nest: NestOp, image: int, windows: Sequence[_Window]) -> str | N
     return None
 
 
-def _dropped(nest: NestOp, windows: Sequence[_Window], parts: Sequence[_Part]) -> float:
+def _dropped(nest: NestOp, windows: Sequence[_Window]) -> float:
     """Terms on padding, for each element of the output on average."""
     pairs = zip(nest.sizes, nest.iterators, strict=True)
     terms = prod(size for size, iterator in pairs if iterator.is_reduction)
     whole = prod(window.points * window.taps for window in windows)
-    kept = sum(prod(group.size for group in part) for part in parts)
+    kept = prod(sum(group.size for group in window.groups) for window in windows)
     return terms * (1 - kept / whole)
-
-
-def _is_full(windows: Sequence[_Window], part: _Part) -> bool:
-    """Whether a part has all points."""
-    pairs = zip(windows, part, strict=True)
-    return all(group.points == (0, window.points) for window, group in pairs)
 
 
 def _is_row(nest: NestOp, position: int, window: _Window) -> bool:
@@ -239,17 +242,34 @@ def _window(nest: NestOp, form: Linear, points: Sequence[int], tap: int, inside:
     point = points[0] if points else None
     count = nest.sizes[point] if point is not None else 1
     step = form.coefficients[point] if point is not None else 0
-    groups: list[_Group] = []
-    for number in range(nest.sizes[tap]):
-        start = form.constant + form.coefficients[tap] * number
-        met = [p for p in range(count) if inside[0] <= start + step * p < inside[1]]
-        if not met:
-            continue
-        group = _Group((number, number + 1), (met[0], met[-1] + 1))
-        if groups and groups[-1].points == group.points and groups[-1].taps[1] == number:
-            group = _Group((groups.pop().taps[0], number + 1), group.points)
-        groups.append(group)
-    return _Window(point, tap, count, nest.sizes[tap], tuple(groups))
+    taps = nest.sizes[tap]
+    first, behind = _met(
+        form.constant + form.coefficients[tap] * np.arange(taps), step, count, inside
+    )
+    changes = np.flatnonzero((np.diff(first) != 0) | (np.diff(behind) != 0)) + 1
+    begins = [0, *changes.tolist()]
+    groups = tuple(
+        _Group((begin, end), (low, high))
+        for begin, end, low, high in zip(
+            begins,
+            [*begins[1:], taps],
+            first[begins].tolist(),
+            behind[begins].tolist(),
+            strict=True,
+        )
+        if low < high
+    )
+    return _Window(point, tap, count, taps, groups)
+
+
+def _met(starts: Array, step: int, count: int, inside: _Range) -> tuple[Array, Array]:
+    """Of `count` points p those with `start + step * p` inside: the first, and the one behind the last."""
+    low, high = inside
+    if step < 0:
+        starts, step, low, high = -starts, -step, 1 - high, 1 - low
+    if step == 0:
+        return np.zeros_like(starts), np.where((low <= starts) & (starts < high), count, 0)
+    return np.maximum(0, -((starts - low) // step)), np.minimum(count, -((starts - high) // step))
 
 
 def _parts(nest: NestOp, windows: Sequence[_Window], parts: Sequence[_Part]) -> list[NestOp]:

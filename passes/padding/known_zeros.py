@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr
@@ -107,14 +108,12 @@ def _margin(
     shape: tuple[int, ...], axis: int, zeros: list[_Box], others: list[_Box]
 ) -> tuple[int, int]:
     """The slices at both ends of a dimension that are written with 0 everywhere, and with nothing else."""
-    before = behind = 0
-    while before < shape[axis] and _is_zero(shape, axis, before, zeros, others):
-        before += 1
-    while before + behind < shape[axis] and _is_zero(
-        shape, axis, shape[axis] - 1 - behind, zeros, others
-    ):
-        behind += 1
-    return before, behind
+    size = shape[axis]
+    # Between two edges of boxes slices are alike.
+    inner = {edge for box in (*zeros, *others) for edge in box[axis] if 0 < edge < size}
+    alike = list(pairwise(sorted({0, size, *inner})))
+    kept = [each for each in alike if not _is_zero(shape, axis, each[0], zeros, others)]
+    return (kept[0][0], size - kept[-1][1]) if kept else (size, 0)
 
 
 def _is_zero(
