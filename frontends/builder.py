@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DenseResourceAttr, LocationAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.core.limits import CONSTANT_BYTES, NODES, check_shape
+from inarch.core.limits import CONSTANT_BYTES, NODES, OPS, check_shape
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
+from inarch.dialects.graph.weight import weight
 from inarch.ir.context import ConstantStore
 from inarch.ir.location import named_location
 from inarch.ir.names import hint
@@ -55,6 +56,8 @@ class Builder:
     """The first block: what is in it runs in each call."""
     nodes: int = 0
     """Nodes converted and ops made so far."""
+    ops: int = 0
+    """What the ops that are there mean."""
     computed: int = 0
     """Bytes of the constants that were made so far, beyond those that the model itself holds.
 
@@ -119,8 +122,19 @@ class Builder:
             self.arrays.update(zip(op.results, arrays, strict=True))
         for operand in op.operands:
             self.insert(operand)
-        self.block.add_op(op)
+        self.add(op)
         return list(op.results)
+
+    def add(self, op: Operation) -> None:
+        """Puts an op at the end of the block. Raises LimitError when there are too many with it."""
+        self.ops += weight(op)
+        OPS.check(self.ops)
+        self.block.add_op(op)
+
+    def drop(self, block: Block) -> None:
+        """Erases a block that was built and is not used."""
+        self.ops -= sum(map(weight, block.walk()))
+        block.erase(safe_erase=False)
 
     def insert(self, value: SSAValue) -> None:
         """Puts the constant that makes `value`, if it is one, into the block if it is not there."""

@@ -206,11 +206,12 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
             traceback.print_exc(file=printing(sys.stderr))
         tell(sys.stderr, error, *error.more)
         return error.exit_code
-    except OSError as error:
-        # A full disk under the standard output, a file that vanished: the machine, not a bug.
+    except (OSError, MemoryError) as error:
+        # A full disk under the standard output, a file that vanished, no memory: the machine, not a bug.
         if debug:
             traceback.print_exc(file=printing(sys.stderr))
-        print(f"error: {with_short_names(str(error))}", file=printing(sys.stderr))
+        what = "expected more memory: " if isinstance(error, MemoryError) else ""
+        print(f"error: {what}{with_short_names(str(error))}", file=printing(sys.stderr))
         return EnvironmentFault.exit_code
     except Exception as error:  # noqa: BLE001 - whatever else escapes is our bug, said in one line
         if debug:

@@ -13,43 +13,47 @@ if TYPE_CHECKING:
 
 
 def check_names(model: ModelProto, where: str) -> None:
-    """Raises InarchError for the first name that is not UTF-8."""
-    parts = chain(
-        _of_graph(model.graph),
-        chain.from_iterable(_of_function(function) for function in model.functions),
-        (entry.domain for entry in model.opset_import),
-    )
-    for name in cast("Iterable[object]", parts):
+    """Raises InarchError for a name that is not UTF-8."""
+    for name in cast("Iterable[object]", _of_model(model)):
         if not isinstance(name, str):
             raise InarchError(f"expected names in UTF-8, found {name!r}", where=where)
 
 
-def _of_graph(graph: GraphProto) -> Iterator[str]:
-    yield graph.name
-    yield from _of_nodes(graph.node)
-    for tensor in graph.initializer:
-        yield from _of_tensor(tensor)
-    for sparse in graph.sparse_initializer:
-        yield sparse.values.name
-    for info in chain(graph.input, graph.output):
-        yield from _of_info(info)
+def _of_model(model: ModelProto) -> Iterator[str]:
+    """All of them: of graphs in graphs after those of the graph around them."""
+    pending = [model.graph]
+    for function in model.functions:
+        yield from _of_function(function, pending)
+    yield from (entry.domain for entry in model.opset_import)
+    while pending:
+        graph = pending.pop()
+        yield graph.name
+        yield from _of_nodes(graph.node, pending)
+        for tensor in graph.initializer:
+            yield from _of_tensor(tensor)
+        for sparse in graph.sparse_initializer:
+            yield sparse.values.name
+        for info in chain(graph.input, graph.output):
+            yield from _of_info(info)
 
 
-def _of_function(function: FunctionProto) -> Iterator[str]:
+def _of_function(function: FunctionProto, inner: list[GraphProto]) -> Iterator[str]:
+    """Without those of graphs within it, which are added to `inner`."""
     yield from (function.name, function.domain, *function.input, *function.output)
-    yield from _of_nodes(function.node)
+    yield from _of_nodes(function.node, inner)
     yield from (entry.domain for entry in function.opset_import)
     yield from (attribute.name for attribute in function.attribute_proto)
 
 
-def _of_nodes(nodes: Iterable[NodeProto]) -> Iterator[str]:
+def _of_nodes(nodes: Iterable[NodeProto], inner: list[GraphProto]) -> Iterator[str]:
     for node in nodes:
         yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
         for attribute in node.attribute:
             yield from (attribute.name, attribute.ref_attr_name)
             yield from _of_tensor(attribute.t)
-            for graph in (attribute.g, *attribute.graphs):
-                yield from _of_graph(graph)
+            inner.extend(attribute.graphs)
+            if attribute.HasField("g"):
+                inner.append(attribute.g)
 
 
 def _of_tensor(tensor: TensorProto) -> Iterator[str]:

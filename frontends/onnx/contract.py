@@ -72,7 +72,7 @@ def _check_arity(what: str, found: int, low: int, high: int) -> None:
 def _type_name(attribute: AttributeProto) -> str:
     from onnx import AttributeProto
 
-    known = dict(
-        zip(AttributeProto.AttributeType.values(), AttributeProto.AttributeType.keys(), strict=True)
-    )
-    return known.get(attribute.type, f"type {attribute.type}")
+    try:
+        return AttributeProto.AttributeType.Name(attribute.type)
+    except ValueError:
+        return f"type {attribute.type}"

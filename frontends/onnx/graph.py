@@ -84,13 +84,16 @@ class Importer:
 
         They may stand in any order.
         """
-        wanted, nodes = set(outputs), _sorted(nodes)
-        needed = _needed(nodes, wanted)
+        wanted = set(outputs)
+        takes = [[*filter(None, node.input), *sorted(_captured(node))] for node in nodes]
+        order = _sorted(nodes, takes)
+        needed = _needed(nodes, takes, order, wanted)
         later = {name for node in nodes for name in node.output}
-        for node, is_needed in zip(nodes, needed, strict=True):
-            if is_needed:
-                unused = frozenset(at for at, n in enumerate(node.output) if n not in wanted)
-                self._node(node, scope, later, unused)
+        for at in order:
+            if at in needed:
+                outputs = nodes[at].output
+                unused = frozenset(i for i, name in enumerate(outputs) if name not in wanted)
+                self._node(nodes[at], scope, later, unused)
 
     def value(self, name: str, scope: Scope, later: set[str] | None = None) -> SSAValue | None:
         """The value called `name`. Raises InarchError when nothing (yet) has that name."""
@@ -413,41 +416,42 @@ def _without(node: NodeProto, absent: set[str]) -> NodeProto:
     return copy
 
 
-def _sorted(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
-    """`nodes` so that each comes behind those whose outputs it takes; those of a cycle as they stand.
+def _sorted(nodes: Sequence[NodeProto], takes: Sequence[Sequence[str]]) -> Sequence[int]:
+    """The nodes so that each comes after those whose outputs it takes; those of a cycle as they stand.
 
     In the given order as far as that goes. ONNX asks for sorted graphs, but not all who edit them care.
     """
     maker = {name: at for at, node in enumerate(nodes) for name in node.output if name}
-    takes = [
-        [maker[name] for name in (*node.input, *_captured(node)) if name in maker] for node in nodes
-    ]
-    if all(source < at for at, sources in enumerate(takes) for source in sources):
-        return nodes
+    sources = [[maker[name] for name in taken if name in maker] for taken in takes]
+    if all(source < at for at, ahead in enumerate(sources) for source in ahead):
+        return range(len(nodes))
     order: dict[int, None] = {}
     begun: set[int] = set()
     pending = list(range(len(nodes)))[::-1]
     while pending:
         at = pending[-1]
-        ahead = [source for source in takes[at] if source not in order and source not in begun]
+        ahead = [source for source in sources[at] if source not in order and source not in begun]
         if at in order or (at in begun and not ahead):
             order.setdefault(pending.pop())
             continue
         begun.add(at)
         pending.extend(reversed(ahead))
-    return [nodes[at] for at in order]
+    return list(order)
 
 
-def _needed(nodes: Sequence[NodeProto], wanted: set[str]) -> list[bool]:
+def _needed(
+    nodes: Sequence[NodeProto],
+    takes: Sequence[Sequence[str]],
+    order: Sequence[int],
+    wanted: set[str],
+) -> set[int]:
     """Which nodes the names in `wanted` depend on; to it is added what these take."""
-    found: list[bool] = []
-    for node in reversed(nodes):
-        is_needed = bool(wanted.intersection(node.output))
-        found.append(is_needed)
-        if is_needed:
-            wanted.update(name for name in node.input if name)
-            wanted.update(_captured(node))
-    return found[::-1]
+    found: set[int] = set()
+    for at in reversed(order):
+        if wanted.intersection(nodes[at].output):
+            found.add(at)
+            wanted.update(takes[at])
+    return found
 
 
 def _captured(node: NodeProto) -> set[str]:

@@ -11,6 +11,7 @@ far above what models need. Where you trust a file that needs more, the environm
 | `INARCH_MAX_NODES` | 50,000 | nodes converted and ops made by an import, in functions and loops too |
 | `INARCH_MAX_OPS` | 20,000 | operations of a graph that becomes loops, one of many operands as many |
 | `INARCH_MAX_CONSTANT_BYTES` | 268,435,456 | bytes of constants that a file implies and does not hold |
+| `INARCH_MAX_RUN_BYTES` | 2^35 | bytes of scratch and results of a call; of all values in `verify` |
 | `INARCH_MAX_DEPTH` | 100 | brackets within brackets of MLIR text, terms of an affine expression |
 
 Integers of MLIR text have at most `INTEGER_BITS` bits, and no tensor of a model has more than
@@ -36,6 +37,10 @@ MAX_RANK = 32
 """As many dimensions as every NumPy has."""
 
 
+class LimitError(InarchError):
+    """More than a limit was asked for: another way to read the same program is not tried."""
+
+
 @dataclass(frozen=True)
 class Limit:
     """One limit: the environment variable that sets it, its default, and what it counts."""
@@ -57,10 +62,10 @@ class Limit:
         return int(text)
 
     def check(self, found: int, *, where: str | None = None) -> None:
-        """Raises InarchError when `found` is above the limit."""
+        """Raises LimitError when `found` is above the limit."""
         limit = self.value
         if found > limit:
-            raise InarchError(
+            raise LimitError(
                 f"expected at most {limit} {self.unit}, found {number_text(found)}; "
                 f"where you trust the model, ${self.variable} raises the limit",
                 where=where,
@@ -70,6 +75,7 @@ class Limit:
 NODES = Limit("INARCH_MAX_NODES", 50_000, "nodes")
 OPS = Limit("INARCH_MAX_OPS", 20_000, "operations")
 CONSTANT_BYTES = Limit("INARCH_MAX_CONSTANT_BYTES", 1 << 28, "bytes of computed constants")
+RUN_BYTES = Limit("INARCH_MAX_RUN_BYTES", 1 << 35, "bytes of memory at run time")
 DEPTH = Limit("INARCH_MAX_DEPTH", 100, "levels of nesting")
 
 

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.core.errors import InarchError, UnsupportedError
+from inarch.core.errors import EnvironmentFault, InarchError, UnsupportedError
 from inarch.core.lazy import Array, np
 from inarch.core.plugins import Extensions
 from inarch.definitions.buffers import Buffer, Domain
@@ -169,6 +169,12 @@ class Frame:
             definition(op, self)
         except VerifyException as error:
             raise InarchError(f"'{op.name}' {error}", where=location_text(op)) from error
+        except InarchError as error:
+            error.where = error.where or location_text(op)
+            raise
+        except MemoryError as error:
+            message = f"expected memory for the definition of '{op.name}': {error}"
+            raise EnvironmentFault(message, where=location_text(op)) from error
         if self.state.observe is not None and isinstance(op.parent_op(), FuncOp):
             self.state.observe(op, self)
 

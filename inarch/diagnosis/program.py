@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import prod
 from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from inarch.core.errors import InarchError, InternalError
 from inarch.core.lazy import Array
+from inarch.core.limits import RUN_BYTES
 from inarch.definitions.expected import Expected
 from inarch.diagnosis.allowed import expected_values
 from inarch.diagnosis.compare import Crash, Difference
@@ -20,7 +22,8 @@ from inarch.diagnosis.contained import CrashError
 from inarch.diagnosis.fewest import failing_part, fewest, widened
 from inarch.diagnosis.locate import FaultPlace, compiled_part, place_of, run_part
 from inarch.diagnosis.network import differing, explained, network_verdict
-from inarch.diagnosis.slices import Slice, cut, steps, value_names
+from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
+from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.ir.location import location_text
 from inarch.passes.tolerance import Tolerance
@@ -76,6 +79,19 @@ class Program:
         given = [inputs[name] for name in self.whole.takes]
         values = execute(self.whole.module, given, self.context)
         return {**inputs, **dict(zip(self.whole.gives, values, strict=True))}
+
+    def check_bytes(self) -> None:
+        """Raises InarchError, at the largest, where the values of the model take too much memory."""
+        values = [
+            *main_block(self.module).args,
+            *(each for op in self.steps for each in op.results),
+        ]
+        if not values:
+            return
+        largest = max(values, key=_nbytes)
+        maker = largest.owner if isinstance(largest.owner, Operation) else None
+        where = (maker and location_text(maker)) or f"value '{self.names[largest]}'"
+        RUN_BYTES.check(sum(map(_nbytes, values)), where=where)
 
     def of_host(self) -> dict[str, Any]:
         """How parts are compiled where no backend takes part."""
@@ -251,3 +267,7 @@ class Program:
     def host(self) -> str:
         """Who compiles what no backend takes."""
         return self.keywords.get("host", DEFAULT_HOST)
+
+
+def _nbytes(value: SSAValue) -> int:
+    return prod(shape_of(value)) * tensor_dtype(value).nbytes

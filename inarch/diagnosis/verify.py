@@ -166,6 +166,7 @@ class _Check:
         module = import_model(self.source, context, **imported)
         self.program = Program(module, context, keywords, self.progress)
         self._require_backend()
+        self.program.check_bytes()
         regions: tuple[RegionVerdict, ...] = ()
         for seed in range(self.options.seed, self.options.seed + self.options.seeds):
             inputs = self._inputs(seed)

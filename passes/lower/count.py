@@ -7,11 +7,9 @@ from collections import Counter
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch.core.limits import OPS
-from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.weight import weight
 from inarch.ir.location import location_text
 from inarch.ir.report.walk import ops_within
-
-_GRAPH = "graph."
 
 
 def check_count(module: ModuleOp) -> None:
@@ -20,8 +18,7 @@ def check_count(module: ModuleOp) -> None:
     One of many operands counts as many. A few bytes of a file can mean any number, by what its nodes are made
     of: it is asked of a model that was read, and of what the passes on graphs have made of it.
     """
-    every = (op for op in ops_within(module) if op.name.startswith(_GRAPH))
-    counts = [(max(1, len(op.operands) - 1), op) for op in every if not isinstance(op, ConstantOp)]
+    counts = [(count, op) for op in ops_within(module) if (count := weight(op))]
     total = sum(count for count, _ in counts)
     if total <= OPS.value:
         return

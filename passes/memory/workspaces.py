@@ -9,10 +9,12 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from inarch.core.limits import RUN_BYTES
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.functions import error_at, functions, is_public
+from inarch.ir.location import location_text
 from inarch.ir.report.remarks import Remarks
 from inarch.ir.target import machine_of, threads_of
 from inarch.passes.loop.threads.turns import shared_turns
@@ -80,6 +82,7 @@ class Workspaces:
             for call, count in zip(calls, parts, strict=True)
         ]
         offsets, total = place(lifetimes, WORKSPACE_ALIGNMENT_BYTES)
+        _check_bytes(function, allocs, total)
         for alloc, offset in zip(allocs, offsets, strict=False):
             alloc.offset = IntegerAttr(offset, 64)
         for call, offset, count in zip(calls, offsets[len(allocs) :], parts, strict=True):
@@ -109,6 +112,24 @@ class Workspaces:
         if not is_public(caller) or not turns:
             return 1
         return min(turns, threads_of(self.module) or machine_of(self.module).cores)
+
+
+def _check_bytes(function: FuncOp, allocs: Sequence[AllocOp], workspace: int) -> None:
+    """Raises InarchError, at the op that writes the largest buffer, where a call takes too much memory.
+
+    What the caller gives is not counted: that is in memory.
+    """
+    attributes = function.arg_attrs if is_public(function) and function.arg_attrs else ()
+    pairs = zip(function.body.block.args, attributes, strict=False)
+    results = [each for each, own in pairs if "inarch.result" in own.data]
+    total = workspace + sum(nbytes(memref_of(each)) for each in results)
+    if total <= RUN_BYTES.value:
+        return
+    buffers: list[SSAValue] = [*results, *(alloc.buffer for alloc in allocs)]
+    largest = max(buffers, key=lambda buffer: nbytes(memref_of(buffer)), default=None)
+    writers = [] if largest is None else [use.operation for use in largest.uses]
+    where = next(filter(None, map(location_text, writers)), f"@{function.sym_name.data}")
+    RUN_BYTES.check(total, where=where)
 
 
 def _most_alive(lifetimes: list[Lifetime]) -> int:

@@ -10,6 +10,7 @@ from itertools import product
 from xdsl.ir.affine import AffineExpr
 
 from inarch.core.lazy import np
+from inarch.core.limits import RUN_BYTES
 from inarch.dialects.graph.op import Array
 from inarch.dialects.nest_spec import NestBuilder
 from inarch.dialects.scalar import Number
@@ -137,7 +138,10 @@ class Window:
     def views(
         self, x: Array, outputs: Sequence[int], fill: Number
     ) -> Iterator[tuple[tuple[int, ...], Array]]:
-        """`(tap, elements)`: for each tap, its element of every window; `fill` outside `x`."""
+        """`(tap, elements)`: for each tap, its element of every window; `fill` outside `x`.
+
+        Raises InarchError where `x` with its padding takes too much memory.
+        """
         lead = x.ndim - len(self.sizes)
         last = [(n - 1) * s for n, s in zip(outputs, self.strides, strict=True)]
         ends = [
@@ -148,6 +152,8 @@ class Window:
         ]
         widths = [(0, 0)] * lead + list(zip(self.begins, ends, strict=True))
         if any(low or high for low, high in widths):
+            padded = (size + low + high for size, (low, high) in zip(x.shape, widths, strict=True))
+            RUN_BYTES.check(math.prod(padded) * x.itemsize)
             x = np.pad(x, widths, constant_values=x.dtype.type(fill))
         for tap in product(*(range(size) for size in self.sizes)):
             first = [k * dilation for k, dilation in zip(tap, self.dilations, strict=True)]

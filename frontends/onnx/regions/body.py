@@ -47,7 +47,7 @@ def no_turns(
         found = turn(block.args)
     columns = [] if found is None else found[len(found) - node.outputs + len(states) :]
     kinds = [(shape_of(value), tensor_dtype(value).numpy) for value in columns]
-    block.erase(safe_erase=False)
+    node.builder.drop(block)
     if found is None:
         return None
     return [*states, *(node.constant(np.empty((0, *shape), kind)) for shape, kind in kinds)]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from xdsl.ir import Block, Region, SSAValue
 
 from inarch.core.errors import InarchError
+from inarch.core.limits import LimitError
 from inarch.dialects.graph.regions.branch import IfOp
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.regions.body import building, close, end
@@ -29,17 +30,17 @@ def branch(
         try:
             with building(node.builder, block):
                 found = build(name)
-        except UndefinedError:
+        except (UndefinedError, LimitError):
             raise
         except InarchError as error:
-            block.erase(safe_erase=False)
+            node.builder.drop(block)
             raise NotSupportedError(
                 f"a condition that {AT_RUN_TIME}, with a branch that cannot be: {error}",
                 condition,
                 flows=True,
             ) from error
         if found is None:
-            block.erase(safe_erase=False)
+            node.builder.drop(block)
             continue
         end(node, block, found)
         blocks.append(block)
@@ -54,5 +55,5 @@ def branch(
     node.builder.insert(condition)
     op = IfOp(condition, inputs, Region(blocks[0]), Region(blocks[1]))
     op.location = named_location(node.name)
-    node.builder.block.add_op(op)
+    node.builder.add(op)
     return list(op.outs)

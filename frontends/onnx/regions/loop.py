@@ -171,7 +171,7 @@ def _few(node: Node, inline: Inline, turns: int | None, states: list[SSAValue]) 
         except NotSupportedError:
             found = None
     if found is None:
-        block.erase(safe_erase=False)
+        builder.drop(block)
         return None
     for op in list(block.ops):
         for operand in op.operands:

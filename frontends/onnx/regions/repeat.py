@@ -28,14 +28,14 @@ def repeat(
     with building(node.builder, block):
         found = turn(block.args[0], block.args[1:])
     if found is None:
-        block.erase(safe_erase=False)
+        node.builder.drop(block)
         return None
-    check_states(states, found[1:], block)
+    check_states(node, states, found[1:], block)
     end(node, block, found)
     outer = close(node.builder, [block])
     for value in (turns, condition, *states):
         node.builder.insert(value)
     op = WhileOp(turns, condition, states, outer, Region(block))
     op.location = named_location(node.name)
-    node.builder.block.add_op(op)
+    node.builder.add(op)
     return list(op.outs)

@@ -41,9 +41,9 @@ def scan(
     with building(node.builder, block):
         found = turn(block.args[: len(states)], block.args[len(states) :])
     if found is None:
-        block.erase(safe_erase=False)
+        node.builder.drop(block)
         return None
-    check_states(states, found, block)
+    check_states(node, states, found, block)
     end(node, block, found)
     outer = close(node.builder, [block])
     for value in (*states, *each):
@@ -56,14 +56,14 @@ def scan(
         raise InarchError(str(error)) from error
     for result in op.outs:
         check_shape(shape_of(result), tensor_dtype(result).nbytes)
-    node.builder.block.add_op(op)
+    node.builder.add(op)
     return list(op.outs)
 
 
-def check_states(states: Values, found: Values, block: Block) -> None:
+def check_states(node: Node, states: Values, found: Values, block: Block) -> None:
     """Raises NotSupportedError where a turn hands on a state of another type; its block is then gone."""
     pairs = zip(states, found, strict=False)
     changed = next(((a.type, b.type) for a, b in pairs if a.type != b.type), None)
     if changed is not None:
-        block.erase(safe_erase=False)
+        node.builder.drop(block)
         raise NotSupportedError(f"a state of {changed[0]} that becomes {changed[1]}")

@@ -21,6 +21,7 @@ from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.core.limits import NODES, number_text
 from inarch.core.npz import comment_of, read_arrays, write_npz
 from inarch.dialects import new_context
+from inarch.dialects.graph.elementwise.unary import ReluOp
 from inarch.dialects.graph.op import as_attribute
 from inarch.dialects.graph.windows import Window
 from inarch.frontends import Sizes
@@ -54,23 +55,87 @@ def fixture_measured() -> Any:
     assert peak < 300 << 20, f"{peak >> 20} MiB"
 
 
-@pytest.mark.parametrize("kind", ["Concat", "Sum", "Split"])
+@pytest.mark.parametrize("kind", ["Concat", "Sum", "Split", "If"])
 def test_what_a_node_means_is_counted(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The line names the node that means most, and the limit; what is less is compiled."""
+    """While it is made: the line names the node with which it is too much; what is less is compiled."""
     monkeypatch.setenv("INARCH_MAX_OPS", "50")
     path = tmp_path / "m.onnx"
     path.write_bytes(many(kind, 60).SerializeToString())
     done = cli.run(["compile", str(path), "--emit=loop"])
     assert done.code == 1
     assert re.fullmatch(
-        r"many: error: expected at most 50 operations, found (59|60); where you trust the model, "
+        rf"{re.escape(str(path))}: node '(many|y(/then_branch/y|/else_branch/y)+)' \(\w+\): error: "
+        r"expected at most 50 operations, found (51|59); where you trust the model, "
         r"\$INARCH_MAX_OPS raises the limit\n",
         done.err,
     )
-    monkeypatch.setenv("INARCH_MAX_OPS", "200")
+    monkeypatch.setenv("INARCH_MAX_OPS", "400")
     assert cli.run(["compile", str(path), "--emit=loop"]).code == 0
+
+
+RUNS: dict[str, dict[str, Any]] = {
+    "MaxPool": {"kernel_shape": [100, 100], "pads": [50] * 4},  # a padded copy
+    "AveragePool": {"kernel_shape": [100, 100], "pads": [50] * 4},
+    "Pad": {},  # a result
+}
+
+
+@pytest.mark.parametrize("command", ["compile", "verify"])
+@pytest.mark.parametrize("kind", RUNS)
+def test_memory_of_a_call_is_counted_before_it_is_taken(
+    kind: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the definitions take in `verify`, too; each in a line that names the node and the size."""
+    pads = numpy_helper.from_array(np.array([0, 0, 50, 50, 0, 0, 50, 50]), "p")
+    inputs = ["x", "p"] if kind == "Pad" else ["x"]
+    graph = helper.make_graph(
+        [Node(kind, inputs, ["y"], **RUNS[kind])],
+        "g",
+        [Info("x", 1, [1, 1, 10, 10])],
+        [Info("y", 1, None)],
+        [pads],
+    )
+    path = tmp_path / "m.onnx"
+    imports = [helper.make_opsetid("", 17)]
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString()
+    )
+    monkeypatch.setenv("INARCH_MAX_RUN_BYTES", "40000")
+    made = ["--emit=c", "-o", str(tmp_path / "m.c")] if command == "compile" else []
+    done = cli.run([command, str(path), *made])
+    assert done.code == 1
+    found = re.fullmatch(
+        r"y: error: expected at most 40000 bytes of memory at run time, found (\d+); where you trust the "
+        r"model, \$INARCH_MAX_RUN_BYTES raises the limit\n",
+        done.err,
+    )
+    assert found is not None, done.err
+    assert 4 * 110**2 <= int(found[1]) < 60_000
+
+
+def test_no_memory_is_a_line_and_no_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where NumPy gets none for a definition: exit code 3, and the op."""
+    path = tmp_path / "m.mlir"
+    kind = "tensor<4xf32>"
+    path.write_text(
+        f"func.func @main(%x: {kind}) -> {kind} {{\n  %y = graph.relu %x : {kind} -> {kind}\n"
+        f"  func.return %y : {kind}\n}}"
+    )
+
+    def none_left(*_: object) -> None:
+        raise MemoryError("Unable to allocate 9 GiB")
+
+    monkeypatch.setattr(ReluOp, "reference", none_left)
+    done = cli.run(["verify", str(path)])
+    assert (done.code, done.err) == (
+        3,
+        f"{path}:2:3: error: expected memory for the definition of 'graph.relu': Unable to allocate 9 GiB\n",
+    )
+    monkeypatch.setattr("inarch.diagnosis.verify.random_inputs", none_left)
+    done = cli.run(["verify", str(path)])
+    assert (done.code, done.err) == (3, "error: expected more memory: Unable to allocate 9 GiB\n")
 
 
 @pytest.mark.slow
