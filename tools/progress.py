@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -41,20 +42,20 @@ def progress(*, quiet: bool = False, verbose: bool = False) -> Generator[Progres
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     bar = Bar(*columns, console=Console(file=printable_stream(sys.stderr)), transient=True)
     task = bar.add_task("")
-    start = time.monotonic()
-    started = False
+    # One step may take all the time, and says nothing until it is done.
+    timer = threading.Timer(DELAY_SECONDS, bar.start)
+    timer.daemon = True
+    timer.start()
 
     def report(what: str, done: int, total: int) -> None:
-        nonlocal started
-        if not started and time.monotonic() - start > DELAY_SECONDS:
-            bar.start()
-            started = True
         bar.update(task, description=escape(printable(what)), completed=done, total=total)
 
     try:
         yield report
     finally:
-        if started:
+        timer.cancel()
+        timer.join()
+        if bar.live.is_started:
             bar.stop()
 
 

@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from effort import effort
 from inarch.core.errors import InarchError
 from inarch.tools.cli import run
 from inarch.tools.opt import run as run_opt
+from inarch.tools.progress import progress
 from inarch.tools.snippet import shown
 
 TEXT = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -53,6 +56,27 @@ def _at_a_terminal(command: Sequence[str], folder: Path, **variables: str) -> st
     os.close(ours)
     assert done.returncode == 1
     return text.decode().replace("\r\n", "\n")
+
+
+def test_one_long_step_is_told_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was silent where the last report before it came within the delay; short work shows nothing."""
+    pytest.importorskip("rich")
+    stream = StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress() as report:
+        assert report is not None
+        report("short", 0, 1)
+    assert stream.getvalue() == ""
+    monkeypatch.setattr("inarch.tools.progress.DELAY_SECONDS", 0.01)
+    with progress() as report:
+        assert report is not None
+        report("evaluate by definitions", 0, 1)
+        end = time.monotonic() + 10
+        while "evaluate by definitions" not in stream.getvalue() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert "evaluate by definitions" in stream.getvalue()
 
 
 def test_a_terminal_shows_the_line_and_a_caret_in_colour(tmp_path: Path) -> None:
