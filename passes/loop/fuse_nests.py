@@ -9,6 +9,7 @@ from typing import ClassVar
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -22,6 +23,7 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.edge import Edge, find_edge
 from inarch.passes.loop.nests.fusion import append_to_finish, inline_producer
 from inarch.passes.loop.nests.parts import find_parts
+from inarch.passes.loop.nests.pieces import append_to_pieces, find_pieces
 from inarch.passes.loop.nests.uses import BufferUses
 from inarch.passes.tuned import choose
 
@@ -76,15 +78,7 @@ def _fuse_once(
     joins: Callable[[Edge], bool],
 ) -> NestOp | None:
     """Fuses one producer into `consumer`; the nest that takes their place, or None."""
-    edges = [
-        edge
-        for buffer in dict.fromkeys(consumer.ins)
-        if (edge := find_edge(buffer, consumer)) is not None
-        and edge.producer in position
-        and uses.may_move(edge.producer, position[edge.producer], position[consumer])
-    ]
-    # The latest producer of a residual block is the one that nothing else waits for.
-    edges.sort(key=lambda edge: -position[edge.producer])
+    edges = _edges(consumer, position, uses, find_edge)
     sums = any(edge.producer.carries for edge in edges)
     for fuse in (inline_producer, append_to_finish):
         for edge in edges:
@@ -102,8 +96,36 @@ def _fuse_once(
                 remarks.done(edge.consumer, how)
                 _replace([edge], [fused])
                 return fused
+    for edge in _edges(consumer, position, uses, find_pieces):
+        fused = append_to_pieces(edge, joins)
+        if fused is not None:
+            name = location_text(edge.producer) or "a nest"
+            pieces = len(fused.outs)
+            remarks.done(consumer, f"computed at the end of {name}, pieces: {pieces}")
+            _replace([edge], [fused])
+            return fused
     _fuse_with_parts(consumer, position, uses, remarks)
     return None
+
+
+def _edges(
+    consumer: NestOp,
+    position: dict[NestOp, int],
+    uses: BufferUses,
+    find: Callable[[SSAValue, NestOp], Edge | None],
+) -> list[Edge]:
+    """The edges to a nest whose producers may move to it; the latest producer first.
+
+    That of a residual block is the one that nothing else waits for.
+    """
+    edges = [
+        edge
+        for buffer in dict.fromkeys(consumer.ins)
+        if (edge := find(buffer, consumer)) is not None
+        and edge.producer in position
+        and uses.may_move(edge.producer, position[edge.producer], position[consumer])
+    ]
+    return sorted(edges, key=lambda edge: -position[edge.producer])
 
 
 def _fuse_with_parts(

@@ -92,7 +92,7 @@ def inline_producer(
     }
     if len(operands.values) + len(consumer.outs) > MAX_BUFFERS:
         return None
-    if _overwrites(consumer, operands) or (joins is not None and not joins(edge)):
+    if overwrites(consumer, operands) or (joins is not None and not joins(edge)):
         return None
     return _with_producer(edge, operands, kept, computed, takes=joins is not None)
 
@@ -103,7 +103,7 @@ def _buffers(edge: Edge) -> int:
     return len(values - {edge.buffer})
 
 
-def _overwrites(consumer: NestOp, operands: Operands) -> bool:
+def overwrites(consumer: NestOp, operands: Operands) -> bool:
     """Whether the consumer writes to a buffer that the fused nest reads, maybe at other points."""
     read = {root(value) for value in operands.values}
     return any(root(out) in read for out in consumer.outs)
@@ -256,7 +256,7 @@ def append_to_finish(edge: Edge, joins: Joins | None = None) -> NestOp | None:
     own = [operands.keep(producer, position) for position in range(len(producer.ins))]
     kept = [i for i in range(len(consumer.ins)) if i not in edge.reads]
     positions = {i: operands.add_moved(consumer, i, point) for i in kept}
-    if len(operands.values) + 1 > MAX_BUFFERS or _overwrites(consumer, operands):
+    if len(operands.values) + 1 > MAX_BUFFERS or overwrites(consumer, operands):
         return None
     if joins is not None and not joins(edge):
         return None

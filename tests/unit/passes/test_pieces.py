@@ -1,4 +1,4 @@
-"""Maps of several outputs: drawn ones mean the same in lanes."""
+"""Maps of several outputs: drawn ones mean the same in lanes, and with those that read what they write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import pytest
 from effort import SEED, effort
 from inarch.dialects import new_context
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.report.facts import facts_of
+from inarch.ir.report.remarks import Remarks
+from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
 from inarch.testing import check_compiled, check_semantics
 from inarch.testing.generate import GeneratedProgram, inputs
@@ -29,16 +32,22 @@ def drawn(seed: int, count: int) -> GeneratedProgram:
     return finished("loop", context, function_text(b, "main"), choices)
 
 
-def test_drawn_maps_mean_the_same_in_lanes() -> None:
-    lanes = 0
+def test_drawn_maps_mean_the_same_with_their_readers_and_in_lanes() -> None:
+    joined = lanes = 0
     for seed in range(SEED, SEED + effort(12, 400)):
         program = drawn(seed, 2)
         context, module = program.parse()
         arrays = inputs(program, seed)
-        check_semantics(module, pipeline="schedule-nests", ctx=context, inputs=arrays)
+        check_semantics(module, pipeline="fuse-nests,schedule-nests", ctx=context, inputs=arrays)
+        remarks = Remarks()
+        facts_of(context).put(remarks)
+        PASSES["fuse-nests"]().apply(context, module)
+        verify_module(module)
+        joined += sum("pieces" in remark.message for remark in remarks.found)
         PASSES["schedule-nests"]().apply(context, module)
         found = [op for op in module.walk() if isinstance(op, NestOp) and len(op.outs) > 1]
         lanes += sum(nest.iterators.data[-1].mode.data == "vector" for nest in found)
+    assert joined > 1
     assert lanes > 1
 
 

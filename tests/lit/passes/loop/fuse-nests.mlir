@@ -640,3 +640,120 @@ func.func @keeps_parts_before_a_write(%x: memref<4x8xf32>, %y: memref<8xf32> {in
 }
 // CHECK-LABEL: @keeps_parts_before_a_write
 // CHECK:         ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>)
+
+// -----
+
+// A map that writes all of a buffer in pieces computes bias, residual and relu at each of its outputs.
+func.func @appends_to_pieces(%x: memref<2x3x8xf32>, %b: memref<8xf32>, %r: memref<4x3x8xf32>, %y: memref<4x3x8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4x3x8xf32>
+  %u = loop.alloc : memref<4x3x8xf32>
+  loop.nest (i = 2, j = 3, l = 8) ins(%x[i, j, l] : memref<2x3x8xf32>) outs(%t[i * 2, j, l] : memref<4x3x8xf32>, %t[i * 2 + 1, j, l] : memref<4x3x8xf32>) {
+  ^bb0(%e: f32, %o: f32, %p: f32):
+    %n = arith.negf %e : f32
+    loop.yield %e, %n : f32, f32
+  }
+  // expected-remark-re @below {{[fuse-nests] computed at the end of {{[^ ]+}}:{{[0-9]+}}:3, pieces: 2}}
+  loop.nest (h = 4, w = 3, k = 8) ins(%t[h, w, k] : memref<4x3x8xf32>, %b[k] : memref<8xf32>) outs(%u[h, w, k] : memref<4x3x8xf32>) {
+  ^bb0(%e: f32, %bias: f32, %o: f32):
+    %s = arith.addf %e, %bias : f32
+    loop.yield %s : f32
+  }
+  // expected-remark-re @below {{[fuse-nests] computed at the end of {{[^ ]+}}:{{[0-9]+}}:3 + {{[^ ]+}}:{{[0-9]+}}:3, pieces: 2}}
+  loop.nest (h = 4, w = 3, k = 8) ins(%u[h, w, k] : memref<4x3x8xf32>, %r[h, w, k] : memref<4x3x8xf32>) outs(%y[h, w, k] : memref<4x3x8xf32>) {
+  ^bb0(%e: f32, %f: f32, %o: f32):
+    %zero = arith.constant 0.0 : f32
+    %s = arith.addf %e, %f : f32
+    %m = arith.maximumf %s, %zero : f32
+    loop.yield %m : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @appends_to_pieces
+// CHECK-NEXT:    loop.nest (i = 2, j = 3, l = 8) ins(%x[i, j, l] : memref<2x3x8xf32>, %b[l] : memref<8xf32>, %r[i * 2, j, l] : memref<4x3x8xf32>, %r[i * 2 + 1, j, l] : memref<4x3x8xf32>) outs(%y[i * 2, j, l] : memref<4x3x8xf32>, %y[i * 2 + 1, j, l] : memref<4x3x8xf32>) {
+// CHECK-NEXT:    ^bb0(%e: f32, %bias: f32, %f: f32, %[[F:.*]]: f32, %{{.*}}: f32, %{{.*}}: f32):
+// CHECK-NEXT:      %n = arith.negf %e : f32
+// CHECK-NEXT:      %[[A:.*]] = arith.addf %e, %bias : f32
+// CHECK-NEXT:      %[[B:.*]] = arith.addf %n, %bias : f32
+// CHECK:           %[[C:.*]] = arith.addf %[[A]], %f : f32
+// CHECK-NEXT:      %[[M:.*]] = arith.maximumf %[[C]], %{{.*}} : f32
+// CHECK:           %[[D:.*]] = arith.addf %[[B]], %[[F]] : f32
+// CHECK-NEXT:      %[[N:.*]] = arith.maximumf %[[D]], %{{.*}} : f32
+// CHECK-NEXT:      loop.yield %[[M]], %[[N]] : f32, f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+
+// -----
+
+// Not where a piece is missing, is read at another point, goes on from the buffer, or lanes would be lost:
+// by a comparison, by a transposed output, by a pad.
+func.func @keeps_pieces(%x: memref<2x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8xf32> {inarch.result}, %z: memref<8x4xf32> {inarch.result}, %v: memref<5x8xf32> {inarch.result}) {
+  %a = loop.alloc : memref<5x8xf32>
+  loop.nest (l = 8) outs(%a[4, l] : memref<5x8xf32>) {
+  ^bb0(%o: f32):
+    %zero = arith.constant 0.0 : f32
+    loop.yield %zero : f32
+  }
+  loop.nest (i = 2, l = 8) ins(%x[i, l] : memref<2x8xf32>) outs(%a[i, l] : memref<5x8xf32>, %a[i + 2, l] : memref<5x8xf32>) {
+  ^bb0(%e: f32, %o: f32, %p: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (h = 5, k = 8) ins(%a[h, k] : memref<5x8xf32>) outs(%v[h, k] : memref<5x8xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  %b = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 2, l = 8) ins(%x[i, l] : memref<2x8xf32>) outs(%b[i, l] : memref<4x8xf32>, %b[i + 2, l] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %o: f32, %p: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (h = 4, k = 8) ins(%b[h, k] : memref<4x8xf32>, %b[-h + 3, k] : memref<4x8xf32>) outs(%y[h, k] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %f: f32, %o: f32):
+    %s = arith.addf %e, %f : f32
+    loop.yield %s : f32
+  }
+  %c = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 2, l = 8) ins(%x[i, l] : memref<2x8xf32>) outs(%c[i, l] : memref<4x8xf32>, %c[i + 2, l] init 1.0 : memref<4x8xf32>) {
+  ^bb0(%e: f32, %o: f32, %p: f32):
+    %s = arith.addf %p, %e : f32
+    loop.yield %e, %s : f32, f32
+  }
+  loop.nest (h = 4, k = 8) ins(%c[h, k] : memref<4x8xf32>) outs(%y[h, k] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  %d = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 2, l = 8) ins(%x[i, l] : memref<2x8xf32>) outs(%d[i, l] : memref<4x8xf32>, %d[i + 2, l] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %o: f32, %p: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (h = 4, k = 8) ins(%d[h, k] : memref<4x8xf32>) outs(%y[h, k] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    %t = arith.cmpf olt, %e, %e : f32
+    %s = arith.select %t, %e, %e : f32
+    loop.yield %s : f32
+  }
+  %f = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 2, l = 8) ins(%x[i, l] : memref<2x8xf32>) outs(%f[i, l] : memref<4x8xf32>, %f[i + 2, l] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %o: f32, %p: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (h = 4, k = 8) ins(%f[h, k] : memref<4x8xf32>) outs(%z[k, h] : memref<8x4xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    loop.yield %e : f32
+  }
+  %g = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 2, l = 8) ins(%x[i, l] : memref<2x8xf32>) outs(%g[i, l] : memref<4x8xf32>, %g[i + 2, l] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %o: f32, %p: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (h = 4, k = 8) ins(%g[h, k] : memref<4x8xf32>, %r[h - 1, k] pad 0.0 : memref<4x8xf32>) outs(%y[h, k] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %f0: f32, %o: f32):
+    %s = arith.addf %e, %f0 : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_pieces
+// CHECK-COUNT-6: loop.alloc
