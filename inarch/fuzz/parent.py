@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import select
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+from inarch.core.spent import processor_seconds
 from inarch.fuzz import SECONDS
 from inarch.fuzz.child import STATUS, write_seeds
 
@@ -121,7 +121,7 @@ def _watch(
             return "crash", f"exit code {code}"
         case, began, used, read, refused = _status(status)
         report(case, Tally(tally.read + read, tally.refused + refused, tally.faults))
-        waited, worked = time.monotonic() - began, _processor_seconds(child.pid) - used
+        waited, worked = time.monotonic() - began, processor_seconds(child.pid) - used
         if worked > STUCK_SECONDS or waited > WAIT_SECONDS:
             child.send_signal(signal.SIGABRT)  # which makes it say where it is
             child.wait()
@@ -131,13 +131,3 @@ def _watch(
 def _status(path: str) -> tuple[int, float, float, int, int]:
     case, began, used, read, refused = STATUS.unpack(Path(path).read_bytes())
     return int(case), float(began), float(used), int(read), int(refused)
-
-
-def _processor_seconds(pid: int) -> float:
-    """Processor time of a process so far; 0 when it is gone."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return 0.0
-    user, system = text.rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

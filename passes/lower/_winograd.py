@@ -147,7 +147,6 @@ class Winograd:
             [(x, read) for read in reads],
             [(v, (at, q, tile, lane)) for at in range(self.n**2)],
             body,
-            lanes="l",
         )
 
     def _multiply(self, op: ConvOp, v: SSAValue, p: SSAValue, builder: LoopBuilder) -> None:
@@ -215,7 +214,6 @@ class Winograd:
             [*more, *reads],
             [(y, (b, q, rows.to(ty, i), columns.to(tx, j), lane)) for i, j in wanted],
             body,
-            lanes="l",
         )
 
 

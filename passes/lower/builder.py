@@ -147,12 +147,10 @@ class LoopBuilder:
         reads: Sequence[tuple[SSAValue, Sequence[AffineExpr | int]]],
         writes: Sequence[tuple[SSAValue, Sequence[AffineExpr | int]]],
         body: Callable[[Sequence[Scalar]], Sequence[Scalar]],
-        lanes: str,
     ) -> NestOp:
         """A nest without reduction, of several outputs, over buffers as they lie: each access is inside.
 
-        `lanes` is the iterator whose points are those of a vector: accesses of neighbours. `body` takes the
-        elements that are read and gives those that are written.
+        `body` takes the elements that are read and gives those that are written.
         """
         buffers = [buffer for buffer, _ in (*reads, *writes)]
         block = Block(arg_types=[memref_of(buffer).element_type for buffer in buffers])

@@ -169,7 +169,7 @@ def test_parts_are_made_where_they_pay(shape: str, target: str, parts: int) -> N
     found: list[int] = []
     layer, context = parse_shape(shape), new_context()
     program = program_of(layer, arrays_of(layer), context)
-    module = import_model(program, context, target=target)
+    module = import_model(program, context, target=target, numerics="strict")
     lower_blocked(context, module, lambda m: found.append(len(contractions(m))))
     assert found == [parts]
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from inarch.core.spent import processor_seconds
 from inarch.testing.generate.check.worker import Job
 
 LIBRARIES = 16
@@ -41,7 +42,7 @@ def check(
 ) -> Outcome:
     """Compares `job.count` programs with their definition, in `jobs` processes at once.
 
-    A worker that says nothing for `seconds_each` is ended; the program that it was at is a finding
+    A worker that works for `seconds_each` in silence is ended; the program that it was at is a finding
     (`timeout`), as is one at which it died (`crash`), and another worker goes on behind it.
     """
     outcome, lock, begin = Outcome(), threading.Lock(), time.monotonic()  # noqa: TID251  # a fork is no part of it
@@ -135,20 +136,25 @@ def _drain(stream: Any, lines: list[str]) -> None:
     lines.extend(stream)
 
 
+_WAITED = 10
+"""On a busy machine a process that may take 120 s of the processor gets them in this many times as long."""
+
+
 class _Watch:
-    """Ends a process that has been silent for too long."""
+    """Ends a process that has worked for too long in silence, or waited `_WAITED` times as long."""
 
     def __init__(
         self, process: subprocess.Popen[str], seconds: float, hung: threading.Event
     ) -> None:
         self._process, self._hung = process, hung
-        self._until = time.monotonic() + seconds
+        self.rest(seconds)
         self._stopped = threading.Event()
         threading.Thread(target=self._run, daemon=True).start()
 
     def rest(self, seconds: float) -> None:
         """It has said something: so long it may be silent now."""
-        self._until = time.monotonic() + seconds
+        self._worked = processor_seconds(self._process.pid) + seconds
+        self._until = time.monotonic() + _WAITED * seconds
 
     def stop(self) -> None:
         """It has ended."""
@@ -156,7 +162,8 @@ class _Watch:
 
     def _run(self) -> None:
         while not self._stopped.wait(0.5):
-            if time.monotonic() > self._until:
+            worked = processor_seconds(self._process.pid)
+            if worked > self._worked or time.monotonic() > self._until:
                 self._hung.set()
                 self._process.kill()
                 return

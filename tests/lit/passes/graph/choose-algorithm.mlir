@@ -1,0 +1,40 @@
+// RUN: inarch-opt %s --split-input-file -p choose-algorithm | filecheck %s
+
+// The cheapest of those that the numerics allow: bounded, where the program says nothing.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // CHECK-LABEL: @main
+  // CHECK: graph.conv {{.*}} groups = 1 {inarch.algorithm = "winograd-2x2"}
+  func.func @main() -> tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> {
+    %x = graph.constant dense<1.0> : tensor<1x64x28x28xf32>
+    %w = graph.constant dense_resource<w> : tensor<64x64x3x3xf32>
+    %0 = graph.relayout %x : tensor<1x64x28x28xf32> -> tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = [1, 1, 1, 1]>>
+    %1 = graph.conv %0, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = [1, 1, 1, 1]>>, tensor<64x64x3x3xf32> -> tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    func.return %1 : tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+  }
+}
+
+// -----
+
+// What an op asks for by its attribute, and the module for all that it selects, is taken whatever they are.
+builtin.module attributes {inarch.target = "x86-64-v3", inarch.numerics = "strict", inarch.algorithms = ["conv=winograd-4x4"]} {
+  // CHECK-LABEL: @main
+  // CHECK: graph.conv {{.*}} groups = 1 {inarch.algorithm = "winograd-4x4"}
+  func.func @main(%x: tensor<1x64x6x6xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>) -> tensor<1x64x6x6xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> {
+    %w = graph.constant dense_resource<w> : tensor<64x64x3x3xf32>
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x64x6x6xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>, tensor<64x64x3x3xf32> -> tensor<1x64x6x6xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    func.return %0 : tensor<1x64x6x6xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+  }
+}
+
+// -----
+
+// Strict: what each op states. Row-major images have one algorithm.
+builtin.module attributes {inarch.target = "x86-64-v3", inarch.numerics = "strict"} {
+  // CHECK-LABEL: @main
+  // CHECK-NOT: inarch.algorithm =
+  func.func @main(%x: tensor<1x64x28x28xf32>) -> tensor<1x64x26x26xf32> {
+    %w = graph.constant dense_resource<w> : tensor<64x64x3x3xf32>
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x64x28x28xf32>, tensor<64x64x3x3xf32> -> tensor<1x64x26x26xf32>
+    func.return %0 : tensor<1x64x26x26xf32>
+  }
+}
