@@ -26,6 +26,9 @@ MAX_RANK = 32
 INLINE_ELEMENTS = 16
 """Constants of at most this many elements are written as numbers, larger ones in base64."""
 
+_OF_FLOATS = ("graph.pow", "graph.reduce_mean")
+"""Ops that other dtypes have, too, but not in the engine."""
+
 _NUMBERED = re.compile(r"examplejson_(0|[1-9][0-9]{0,8})")
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_$.-]{0,254}")
 
@@ -41,8 +44,9 @@ def accepts(op: Operation) -> str | None:
     if op.name == "graph.softmax" and not shape_of(op.operands[0]):
         return "expected a softmax of rank 1 or more, found a scalar"
     dtypes = {tensor_dtype(value) for value in op.operands}
-    if op.name == "graph.reduce_mean" and not all(dtype.is_float for dtype in dtypes):
-        return f"expected a mean of floats, found {', '.join(dtype.name for dtype in dtypes)}"
+    if op.name in _OF_FLOATS and not all(dtype.is_float for dtype in dtypes):
+        what = op.name.rpartition(".")[2].removeprefix("reduce_")
+        return f"expected a {what} of floats, found {', '.join(dtype.name for dtype in dtypes)}"
     return None
 
 

@@ -115,10 +115,10 @@ class ForOp(BufferOp, Counts, SymbolUser):
         return lower, upper, step
 
     def counted(self) -> range | None:
-        lower, upper, step = map(number_of_index, self.bounds)
-        if lower is None or upper is None or step is None:
-            return None
-        return range(lower, upper, step)
+        spans = [span_of(bound) for bound in self.bounds]
+        lower, upper, step = (low for low, _ in spans)
+        is_known = all(low == high for low, high in spans) and step > 0
+        return range(lower, upper, step) if is_known else None
 
     def spanned(self) -> range:
         (least, start), (_, most), (by, widest) = map(span_of, self.bounds)
