@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -194,6 +195,12 @@ class Machine:
         cache = cache or self.l1
         span = cache.bytes // cache.ways
         return rows > cache.ways * (span // math.gcd(nbytes, span))
+
+    def collide(self, offsets: Iterable[int]) -> bool:
+        """Whether more lines of these bytes share a set of the first-level cache than it has ways."""
+        sets = self.l1.bytes // self.l1.ways // self.line_bytes
+        lines = {offset // self.line_bytes for offset in offsets}
+        return max(Counter(line % sets for line in lines).values(), default=0) > self.l1.ways
 
 
 def ranges(text: str) -> Iterator[tuple[int, int]]:

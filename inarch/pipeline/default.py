@@ -48,6 +48,7 @@ PHASES = {
         "drop-padding-taps",
         "split-dilation",
         "join-rows",
+        "pad-planes",
     ),
     "kernel": ("tensorize",),
     "schedule": (
