@@ -105,7 +105,7 @@ def _pad(
     strides = strides_of(buffer)
     plane = strides[planes]
     line = max(machine.line_bytes // itemsize, 1)
-    lines = math.ceil(plane / line) // 2 * 2 + 1
+    lines = math.ceil(plane / line) | 1
     if lines * line == plane or lines < _LEAST_PLANE:
         return
     shape = (*list(buffer.get_shape())[: planes + 1], lines * line)

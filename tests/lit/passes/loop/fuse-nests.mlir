@@ -684,9 +684,9 @@ func.func @appends_to_pieces(%x: memref<2x3x8xf32>, %b: memref<8xf32>, %r: memre
 
 // -----
 
-// Not where a piece is missing, is read at another point, goes on from the buffer, or lanes would be lost:
-// by a comparison, by a transposed output, by a pad.
-func.func @keeps_pieces(%x: memref<2x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8xf32> {inarch.result}, %z: memref<8x4xf32> {inarch.result}, %v: memref<5x8xf32> {inarch.result}) {
+// Not where a piece is missing or another nest's, is read at another point, or goes on from the buffer; where
+// the reader writes what the map reads; where lanes would be lost: by a comparison, a transposed output, a pad.
+func.func @keeps_pieces(%x: memref<2x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8xf32> {inarch.result}, %z: memref<8x4xf32> {inarch.result}, %v: memref<5x8xf32> {inarch.result}, %w: memref<4x8xf32> {inarch.result}) {
   %a = loop.alloc : memref<5x8xf32>
   loop.nest (l = 8) outs(%a[4, l] : memref<5x8xf32>) {
   ^bb0(%o: f32):
@@ -753,7 +753,27 @@ func.func @keeps_pieces(%x: memref<2x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8
     %s = arith.addf %e, %f0 : f32
     loop.yield %s : f32
   }
+  %k = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 2, l = 8) ins(%w[i + 1, l] : memref<4x8xf32>) outs(%k[i, l] : memref<4x8xf32>, %k[i + 2, l] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %o: f32, %p: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (h = 4, k = 8) ins(%k[h, k] : memref<4x8xf32>) outs(%w[h, k] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  %m = loop.alloc : memref<5x8xf32>
+  loop.nest (i = 2, l = 8) ins(%x[i, l] : memref<2x8xf32>) outs(%m[i, l] : memref<5x8xf32>, %m[i + 2, l] : memref<5x8xf32>) {
+  ^bb0(%e: f32, %o: f32, %p: f32):
+    loop.yield %e, %e : f32, f32
+  }
+  loop.nest (h = 5, k = 8) ins(%m[h, k] : memref<5x8xf32>) outs(%v[h, k] : memref<5x8xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
   func.return
 }
 // CHECK-LABEL: @keeps_pieces
-// CHECK-COUNT-6: loop.alloc
+// CHECK-COUNT-8: loop.alloc

@@ -6,12 +6,12 @@
 // CHECK-LABEL: @planes
 func.func @planes(%x: memref<16x64xf32>, %y: memref<16x64xf32>) {
   // expected-remark @below {{[pad-planes] 64 bytes more in each plane of 4096}}
-  %v = loop.alloc : memref<9x16x64xf32>
-  loop.nest (t = 9, i = 16, j = 64) ins(%x[i, j] : memref<16x64xf32>) outs(%v[t, i, j] : memref<9x16x64xf32>) {
+  %v = loop.alloc : memref<3x3x16x64xf32>
+  loop.nest (t = 3, u = 3, i = 16, j = 64) ins(%x[i, j] : memref<16x64xf32>) outs(%v[t, u, i, j] : memref<3x3x16x64xf32>) {
   ^bb0(%e: f32, %o: f32):
     loop.yield %e : f32
   }
-  loop.nest (i = 16, j = 64) ins(%v[0, i, j] : memref<9x16x64xf32>, %v[1, i, j] : memref<9x16x64xf32>, %v[2, i, j] : memref<9x16x64xf32>, %v[3, i, j] : memref<9x16x64xf32>, %v[4, i, j] : memref<9x16x64xf32>, %v[5, i, j] : memref<9x16x64xf32>, %v[6, i, j] : memref<9x16x64xf32>, %v[7, i, j] : memref<9x16x64xf32>, %v[8, -i + 15, j] : memref<9x16x64xf32>, %v[8, i, j] : memref<9x16x64xf32>) outs(%y[i, j] : memref<16x64xf32>) {
+  loop.nest (i = 16, j = 64) ins(%v[0, 0, i, j] : memref<3x3x16x64xf32>, %v[0, 1, i, j] : memref<3x3x16x64xf32>, %v[0, 2, i, j] : memref<3x3x16x64xf32>, %v[1, 0, i, j] : memref<3x3x16x64xf32>, %v[1, 1, i, j] : memref<3x3x16x64xf32>, %v[1, 2, i, j] : memref<3x3x16x64xf32>, %v[2, 0, i, j] : memref<3x3x16x64xf32>, %v[2, 1, i, j] : memref<3x3x16x64xf32>, %v[2, 2, -i + 15, j] : memref<3x3x16x64xf32>, %v[2, 2, i, j] : memref<3x3x16x64xf32>) outs(%y[i, j] : memref<16x64xf32>) {
   ^bb0(%a: f32, %b: f32, %c: f32, %d: f32, %e: f32, %f: f32, %g: f32, %h: f32, %k: f32, %l: f32, %o: f32):
     %s = arith.addf %a, %l : f32
     %t = arith.addf %s, %k : f32
@@ -19,10 +19,10 @@ func.func @planes(%x: memref<16x64xf32>, %y: memref<16x64xf32>) {
   }
   func.return
 }
-// CHECK-NEXT: %v = loop.alloc : memref<9x1040xf32>
-// CHECK-NEXT: outs(%v[t, i * 64 + j] : memref<9x1040xf32>)
-// CHECK:      ins(%v[0, i * 64 + j] : memref<9x1040xf32>
-// CHECK-SAME: %v[8, -i * 64 + j + 960] : memref<9x1040xf32>
+// CHECK-NEXT: %v = loop.alloc : memref<3x3x1040xf32>
+// CHECK-NEXT: outs(%v[t, u, i * 64 + j] : memref<3x3x1040xf32>)
+// CHECK:      ins(%v[0, 0, i * 64 + j] : memref<3x3x1040xf32>
+// CHECK-SAME: %v[2, 2, -i * 64 + j + 960] : memref<3x3x1040xf32>
 
 // -----
 
