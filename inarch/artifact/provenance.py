@@ -42,6 +42,10 @@ class Provenance:
     compiler: str = ""
     """Version of the C compiler, as that says it."""
     flags: tuple[str, ...] = ()
+    numerics: str = ""
+    """Which algorithms could be chosen: the policy."""
+    algorithms: tuple[tuple[str, int], ...] = ()
+    """Those that were, beside what ops state, and of how many ops."""
     metadata: tuple[tuple[str, str], ...] = ()
     said: tuple[tuple[str, str], ...] = ()
     """Metadata of the model itself."""
@@ -140,11 +144,18 @@ class _Compiler:
 
 
 @dataclass(frozen=True)
+class _Numerics:
+    policy: str = ""
+    algorithms: Mapping[str, Size] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True)
 class _Said:
     """A manifest, as far as it is of this."""
 
     source: _Source = _Source()
     compiler: _Compiler = _Compiler()
+    numerics: _Numerics = _Numerics()
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     licenses: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
@@ -162,6 +173,8 @@ def provenance(top: Value) -> Provenance:
         defaults=tuple([Default(name, a.dtype, a.shape) for name, a in source.defaults.items()]),
         compiler=compiler.version,
         flags=(*compiler.flags, *compiler.kernel_flags),
+        numerics=said.numerics.policy,
+        algorithms=tuple(said.numerics.algorithms.items()),
         metadata=tuple(said.metadata.items()),
         said=tuple(source.metadata.items()),
         licenses=tuple(said.licenses.items()),

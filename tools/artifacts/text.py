@@ -85,6 +85,9 @@ def _provenance(found: Provenance) -> Generator[str]:
         yield f"compiler   {found.compiler}"
     if found.flags:
         yield f"flags      {' '.join(found.flags)}"
+    if found.numerics:
+        taken = [f"{name} of {count} op{'s' * (count != 1)}" for name, count in found.algorithms]
+        yield f"numerics   {', '.join([found.numerics, *taken])}"
     if found.licenses:
         listed = [f"{name} ({', '.join(whose)})" for name, whose in found.licenses]
         yield f"licenses   {'; '.join(listed)}"

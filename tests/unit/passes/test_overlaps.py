@@ -57,6 +57,11 @@ def test_what_is_called_disjoint_has_no_element_in_common(a: Form, b: Form) -> N
         (Form((1,), (4,), 0), Form((1,), (4,), 4), True),  # ranges, the first that does not touch
         (Form((1,), (4,), 0), Form((1,), (4,), 3), False),
         (Form((2,), (8,), 0), Form((2,), (8,), 1), True),  # even and odd
+        (
+            Form((392, 112, 16, 1), (8, 3, 3, 8), 0),
+            Form((392, 112, 16, 1), (8, 3, 3, 8), 8),
+            True,
+        ),  # odd rows
         (Form((2,), (8,), 0), Form((2,), (8,), 2), False),
         (Form((8, 1), (4, 4), 0), Form((8, 1), (4, 4), 4), True),  # halves of rows of 8
         (Form((8, 1), (4, 5), 0), Form((8, 1), (4, 4), 4), False),
