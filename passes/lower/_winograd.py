@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import cast
 
 from xdsl.dialects.builtin import DenseResourceAttr, TensorType
@@ -355,8 +355,8 @@ def _both(matrix: Matrix, grid: _Grid, wanted: tuple[int, int] | None = None) ->
     height, width = wanted or (len(matrix), len(matrix))
     columns = list(zip(*grid, strict=True))
     numbers = _Numbers()
-    half = [[_dot(row, list(column), numbers) for column in columns] for row in matrix[:height]]
-    return [[_dot(row, line, numbers) for row in matrix[:width]] for line in half]
+    half = list(zip(*(_times(matrix[:height], column, numbers) for column in columns), strict=True))
+    return [_times(matrix[:width], line, numbers) for line in half]
 
 
 @dataclass
@@ -370,6 +370,47 @@ class _Numbers:
         if number not in self.known:
             self.known[number] = constant(float(number), like.dtype, like.block)
         return self.known[number]
+
+
+def _times(
+    matrix: Matrix, values: Sequence[Scalar | None], numbers: _Numbers
+) -> list[Scalar | None]:
+    """`matrix values`; points p and -p make rows, or columns, that are equal but for signs.
+
+    What those share is computed once.
+    """
+    rows, values = _folded([list(row) for row in matrix], list(values))
+    found: dict[int, Scalar | None] = {}
+    for a, b in combinations(range(len(rows)), 2):
+        even = [(x + y) / 2 for x, y in zip(rows[a], rows[b], strict=True)]
+        odd = [(x - y) / 2 for x, y in zip(rows[a], rows[b], strict=True)]
+        terms = [sum(map(bool, part)) for part in (even, odd)]
+        is_apart = not any(x and y for x, y in zip(even, odd, strict=True))
+        if {a, b} & found.keys() or not is_apart or min(terms) == 0 or max(terms) == 1:
+            continue
+        e, o = _dot(even, values, numbers), _dot(odd, values, numbers)
+        if e is not None and o is not None:
+            found[a], found[b] = e + o, e - o
+    return [found[at] if at in found else _dot(row, values, numbers) for at, row in enumerate(rows)]
+
+
+def _folded(
+    rows: list[list[Fraction]], values: list[Scalar | None]
+) -> tuple[list[list[Fraction]], list[Scalar | None]]:
+    """Of two columns that are equal but for signs, the sum and the difference of what they multiply."""
+    for j, k in combinations(range(len(values)), 2):
+        pairs = [(row[j], row[k]) for row in rows]
+        one, other = values[j], values[k]
+        sums = sum(x == y != 0 for x, y in pairs)
+        differences = sum(x == -y != 0 for x, y in pairs)
+        is_alike = all(abs(x) == abs(y) for x, y in pairs)
+        if not is_alike or one is None or other is None or max(sums, differences) < 2:
+            continue
+        values[j] = one + other if sums else None
+        values[k] = one - other if differences else None
+        for row, (x, y) in zip(rows, pairs, strict=True):
+            row[j], row[k] = (x, Fraction(0)) if x == y else (Fraction(0), x)
+    return rows, values
 
 
 def _dot(

@@ -66,10 +66,10 @@ def fixture_double(tmp_path_factory: pytest.TempPathFactory) -> inarch.Module:
         ({"target": None}, "target: expected a string such as 'x86-64-v3', found a NoneType"),
         (
             {"output": "m.inarch"},
-            "no option 'output'. Known: backend_options, backends, checked, dims, embed, fallback, give, "
-            "host, jobs, keep, machine, measure, measure_regions, metadata, microkernels, name, pipeline, "
-            "places, records, relocatable, require_offload, schedule, shapes, specialize, target, threads, "
-            "timeout, values, verify_each, verify_semantics, without",
+            "no option 'output'. Known: algorithms, backend_options, backends, checked, dims, embed, "
+            "fallback, give, host, jobs, keep, machine, measure, measure_regions, metadata, microkernels, "
+            "name, numerics, pipeline, places, records, relocatable, require_offload, schedule, shapes, "
+            "specialize, target, threads, timeout, values, verify_each, verify_semantics, without",
         ),
         ({"name": 3}, "name: expected a string such as 'model', found 3 (a int)"),
     ],
