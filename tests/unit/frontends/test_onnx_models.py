@@ -30,7 +30,7 @@ from inarch.testing import execute
 Array = np.ndarray[Any, Any]
 
 FOLDER = Path(__file__).parents[3] / "benchmarks" / "models"
-SCRIPTS = ("mlp", "lenet", "resnet50", "mobilenetv2", "bert_base", "fetch")
+SCRIPTS = ("mlp", "lenet", "resnet50", "mobilenetv2", "bert_base", "vgg16", "fetch")
 
 SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "mlp": ("mlp", {"batch": 3}),
@@ -43,6 +43,10 @@ SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "mobilenetv2": (
         "mobilenetv2",
         {"image": 32, "stages": ((1, 8, 1, 1), (6, 12, 2, 2)), "features": 32, "classes": 10},
+    ),
+    "vgg16": (
+        "vgg16",
+        {"image": 32, "stages": ((8, 8), (16,)), "hidden": 24, "classes": 10},
     ),
     "bert_base": (
         "bert_base",
