@@ -187,8 +187,8 @@ EVERY = (
         "my-threads",
         "inarch.executors",
         "my_threads.py",
-        "cli('tune matmul.mlir -o r.json --budget 9s --executor my-threads')",
-        "r.json: 1 records; ",
+        "cli('tune matmul.mlir -o r.json --budget 15s --executor my-threads')",
+        " ops faster: ",
         "tuning.md",
     ),
 )
@@ -259,6 +259,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         install(site, one)
     for name in ("square.mlir", "collapse.mlir"):
         (folder / name).write_text(example("extending.md", name))
+    (folder / "product.mlir").write_text(example("algorithms.md", "product.mlir"))
     (folder / "sums.mlir").write_text(example("microkernels.md", "sums.mlir"))
     (folder / "abs.mlir").write_text(ABS)
     (folder / "abs.schedule").write_text("at @main[1]: halve i0\n")
