@@ -24,6 +24,7 @@
 // INSPECT-NEXT: source     mlir, SHA-256 {{[0-9a-f]+}}
 // INSPECT-NEXT: compiler   {{.+}}
 // INSPECT-NEXT: flags      -std=c11 {{.+}}
+// INSPECT-NEXT: numerics   bounded
 // INSPECT-NEXT: licenses   Apache-2.0 (Inarch)
 // INSPECT-NEXT: main(a: f32[2]) -> (b: f32[2])
 // INSPECT-NEXT: workspace 0 bytes

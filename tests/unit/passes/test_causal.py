@@ -17,6 +17,7 @@ from effort import SOAK, effort
 from inarch.definitions.execute import execute
 from inarch.dialects import new_context
 from inarch.dialects.loop.control import ForOp
+from inarch.ir.index.span import number_of_index
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
@@ -201,7 +202,8 @@ def check(case: Case, block: int, step: int, rng: Any) -> None:
     rows = case.hidden.shape[0]
     context, module = tiled(case, block, step)
     first, last, always = case.window
-    loops = [op for op in module.walk() if isinstance(op, ForOp) and op.counted() is None]
+    every = [op for op in module.walk() if isinstance(op, ForOp)]
+    loops = [op for op in every if any(number_of_index(bound) is None for bound in op.bounds)]
     starts = [op for op in loops if not isinstance(op.bounds[0], int)]
     keys = case.hidden.shape[1]
     lost_key = -(-always // step) * step  # the first one that no row sees whatever its window
