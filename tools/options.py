@@ -66,21 +66,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="use this microkernel, or template, nowhere (repeatable)",
     )
-    parser.add_argument(
-        "--algorithm",
-        action="append",
-        default=[],
-        metavar="OP-OR-GLOB=NAME",
-        help="compute these ops by this algorithm: conv=winograd-2x2, 'layer1/*=direct' (repeatable); see "
-        "`inarch list algorithms`",
-    )
-    parser.add_argument(
-        "--numerics",
-        default="bounded",
-        metavar="strict|bounded|fast",
-        help="which algorithms may be chosen: strict, what each op states; bounded (default), those whose "
-        "errors have a proved bound that is no larger; fast, also those of which drawn inputs say so",
-    )
+    add_algorithm_options(parser)
     parser.add_argument(
         "--no-measure",
         action="store_true",
@@ -114,6 +100,25 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="add the microkernel (.c, .S, .py), pass, frontend or other thing that a file defines "
         "(repeatable)",
+    )
+
+
+def add_algorithm_options(parser: argparse.ArgumentParser) -> None:
+    """`--algorithm`, `--numerics`."""
+    parser.add_argument(
+        "--algorithm",
+        action="append",
+        default=[],
+        metavar="OP-OR-GLOB=NAME",
+        help="compute these ops by this algorithm: conv=winograd-2x2, 'layer1/*=direct' (repeatable); see "
+        "`inarch list algorithms`",
+    )
+    parser.add_argument(
+        "--numerics",
+        default="bounded",
+        metavar="strict|bounded|fast",
+        help="which algorithms may be chosen: strict, what each op states; bounded (default), those whose "
+        "errors have a proved bound that is no larger; fast, also those of which drawn inputs say so",
     )
 
 

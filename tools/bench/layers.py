@@ -28,6 +28,8 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         raise UsageError("--threads: it is for a model; layers are measured on one thread")
     if arguments.schedule:
         raise UsageError("--schedule: it is for a model")
+    if arguments.algorithm or arguments.numerics != "bounded":
+        raise UsageError("--algorithm, --numerics: they are for a model")
     if arguments.records:
         raise UsageError("--records: it is for a model")
     if arguments.overhead:

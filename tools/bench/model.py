@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _ONLY_MODELS = (
     *("shape", "peers", "profile", "host", "target", "machine", "schedule"),
+    *("algorithm", "numerics"),
     *("backend", "backend_option", "give", "keep", "microkernel", "records"),
 )
 _ONLY_LAYERS = ("sets", "layer", "list", "picture", "markdown")
@@ -62,6 +63,8 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         give=arguments.give,
         keep=arguments.keep,
         schedule=arguments.schedule,
+        algorithms=tuple(arguments.algorithm),
+        numerics=arguments.numerics,
         microkernels=microkernel_names(arguments.microkernel, "--microkernel"),
         records=tuple(arguments.records),
     )
@@ -113,7 +116,7 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
     if not is_artifact(path):
         return
     for option in _ONLY_MODELS:
-        if getattr(arguments, option) not in (None, [], False, "native", "none"):
+        if getattr(arguments, option) not in (None, [], False, "native", "none", "bounded"):
             raise UsageError(
                 f"--{option.replace('_', '-')}: it is for a model; '{path}' is compiled"
             )

@@ -9,6 +9,7 @@ from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
 from inarch.tools.options import (
+    add_algorithm_options,
     add_backend_options,
     add_host_option,
     add_machine_option,
@@ -99,6 +100,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_backend_options(parser)
     add_schedule_option(parser)
+    add_algorithm_options(parser)
     parser.add_argument(
         "--threads",
         type=lambda text: [at_least_one(each) for each in text.split(",")],
