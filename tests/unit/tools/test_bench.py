@@ -765,6 +765,8 @@ def test_a_profile_has_every_kernel(model: Path) -> None:
     assert wrong.err == "error: --threads: it is for a model; layers are measured on one thread\n"
     wrong = run([*BENCH, "--schedule", "mine.schedule"])
     assert wrong.err == "error: --schedule: it is for a model\n"
+    wrong = run([*BENCH, "--numerics", "fast"])
+    assert wrong.err == "error: --algorithm, --numerics: they are for a model\n"
 
 
 @pytest.mark.parametrize(
