@@ -4,12 +4,12 @@
 builtin.module attributes {inarch.target = "x86-64-v3"} {
   // CHECK-LABEL: @main
   // CHECK: graph.conv {{.*}} groups = 1 {inarch.algorithm = "winograd-2x2"}
-  func.func @main() -> tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> {
-    %x = graph.constant dense<1.0> : tensor<1x64x28x28xf32>
-    %w = graph.constant dense_resource<w> : tensor<64x64x3x3xf32>
-    %0 = graph.relayout %x : tensor<1x64x28x28xf32> -> tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = [1, 1, 1, 1]>>
-    %1 = graph.conv %0, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = [1, 1, 1, 1]>>, tensor<64x64x3x3xf32> -> tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
-    func.return %1 : tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+  func.func @main(%x: tensor<1x64x12x12xf32>) -> tensor<1x64x12x12xf32> {
+    %w = graph.constant dense<0.5> : tensor<64x64x3x3xf32>
+    %0 = graph.relayout %x : tensor<1x64x12x12xf32> -> tensor<1x64x12x12xf32, #graph.layout<block = [0, 8, 0, 0], halo = [1, 1, 1, 1]>>
+    %1 = graph.conv %0, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x64x12x12xf32, #graph.layout<block = [0, 8, 0, 0], halo = [1, 1, 1, 1]>>, tensor<64x64x3x3xf32> -> tensor<1x64x12x12xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    %2 = graph.relayout %1 : tensor<1x64x12x12xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> -> tensor<1x64x12x12xf32>
+    func.return %2 : tensor<1x64x12x12xf32>
   }
 }
 
