@@ -373,6 +373,11 @@ def _set_wishes(module: ModuleOp, chosen: Options) -> None:
     if chosen.without:
         module.attributes[WITHOUT] = ArrayAttr(StringAttr(kernel) for kernel in chosen.without)
     if chosen.algorithms:
+        given: Any = chosen.algorithms
+        if isinstance(given, str) or not all(isinstance(one, str) for one in given):
+            raise UsageError(
+                f"algorithms: expected a list such as ['conv=direct'], found {given!r}"
+            )
         asked = [StringAttr(text) for text in chosen.algorithms]
         module.attributes[ASKED] = ArrayAttr(asked)
     if chosen.numerics != Options().numerics:

@@ -37,6 +37,7 @@ from inarch.passes.lower.algorithm import (
     algorithm_of,
     algorithms_of,
     asked_for,
+    bound_of,
     described,
     policy_of,
     refusal,
@@ -123,7 +124,7 @@ class ChooseAlgorithmPass(ModulePass):
         found: list[Weighed] = []
         for name, algorithm in there.items():
             why = refusal(op, name, algorithm)
-            bound = algorithm.bound(op) if why is None else None
+            bound = bound_of(op, name, algorithm) if why is None else None
             if bound is not None and policy < POLICIES.index(bound.policy) and name != asked:
                 why = f"expected numerics '{bound.policy}' for it"
             found.append(Weighed(name, bound=str(bound or ""), refused=why or ""))

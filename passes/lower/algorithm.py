@@ -40,9 +40,10 @@ direct's; those with a statistical bound too."""
 
 @dataclass(frozen=True)
 class Bound:
-    """The error of an algorithm in direct's: `ratio` times the bound of direct's sums of products.
+    """The error of an algorithm: `ratio` times direct's bound, both in the largest |x| and |w| of a window.
 
-    Proved of all inputs that neither overflow nor are denormal; or `is_statistical`, of drawn ones.
+    An output that is small beside others of its tile has the error of those. Proved of all inputs that do
+    not overflow and are not denormal; or `is_statistical`, of drawn ones.
     """
 
     ratio: float
@@ -59,7 +60,7 @@ class Bound:
 
     def __str__(self) -> str:
         kind = "of drawn inputs" if self.is_statistical else "proved"
-        return f"error at most {self.ratio:.2g} of direct's ({kind})"
+        return f"error at most {self.ratio:.2g} of direct's bound in max |x|, max |w| ({kind})"
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,24 @@ class Algorithm:
     api: int = API_VERSION
 
 
-ALGORITHMS: Extensions[Algorithm] = Extensions("inarch.passes.lower.algorithms", "ALGORITHM")
+def _check(thing: object, name: str) -> None:
+    """Raises UsageError for what is no algorithm, and where the name is of another op."""
+    if not isinstance(thing, Algorithm):
+        raise UsageError(f"algorithm '{name}': expected an Algorithm, found {type(thing).__name__}")
+    op = cast("object", thing.op)
+    if not isinstance(op, type) or not issubclass(op, Operation):
+        raise UsageError(f"algorithm '{name}': expected a class of ops, found {op!r}")
+    prefix = f"{short_name(op)}-"
+    if not name.startswith(prefix) or name == f"{prefix}{DIRECT}":
+        raise UsageError(
+            f"algorithm '{name}' is of '{op.name}': expected a name that begins with '{prefix}' and is not "
+            f"'{prefix}{DIRECT}'; rename the file"
+        )
+
+
+ALGORITHMS: Extensions[Algorithm] = Extensions(
+    "inarch.passes.lower.algorithms", "ALGORITHM", check=_check
+)
 """By op and name: `conv-winograd-2x2` is `winograd-2x2` of `graph.conv`."""
 
 
@@ -120,8 +138,23 @@ def asked_for(op: Operation) -> str | None:
 
 def refusal(op: Operation, name: str, algorithm: Algorithm) -> str | None:
     """Why it does not apply; what its code raises is its own error."""
+    found: object = _asked(op, name, algorithm.refuses)
+    if found is None or isinstance(found, str):
+        return found
+    raise _fault(op, name, f"refuses by {found!r}; expected a reason, or None")
+
+
+def bound_of(op: Operation, name: str, algorithm: Algorithm) -> Bound:
+    """What it does to the numbers of an op that it applies to."""
+    found: object = _asked(op, name, algorithm.bound)
+    if isinstance(found, Bound) and found.ratio >= 0:
+        return found
+    raise _fault(op, name, f"has the bound {found!r}; expected a Bound of a ratio >= 0")
+
+
+def _asked(op: Operation, name: str, ask: Callable[[Operation], object]) -> object:
     try:
-        return algorithm.refuses(op)
+        return ask(op)
     except InarchError:
         raise
     except Exception as error:
@@ -202,4 +235,4 @@ def checked_policy(name: str) -> Policy:
     for policy in POLICIES:
         if policy == name:
             return policy
-    raise unknown("numerics", name, POLICIES)
+    raise unknown("numerics", str(name), POLICIES)

@@ -159,6 +159,7 @@ ALGORITHM = Algorithm(ConvOp, lambda op: {refuses}, lower, lambda op: Bound(1.0)
 FAULTS = {
     "raises": ("raise KeyError('x')", "None", "raises KeyError: 'x' (conv_bad.py:6)"),
     "asks": ("pass", "1 / 0", "raises ZeroDivisionError: division by zero (conv_bad.py:8)"),
+    "refuses": ("pass", "False", "refuses by False; expected a reason, or None"),
     "nothing": ("pass", "None", "leaves a result unwritten; expected a nest that writes it"),
     "shape": (
         "builder.buffers[op.out] = builder.buffers[op.x]",
