@@ -6,8 +6,9 @@ from fractions import Fraction
 
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.passes.lower._winograd import Winograd
 from inarch.passes.lower.algorithm import Bound
+from inarch.passes.lower.winograd.nests import algorithm
+from inarch.passes.lower.winograd.points import Winograd
 
 _WINOGRAD = Winograd(2, (Fraction(0), Fraction(1), Fraction(-1)))
 
@@ -19,6 +20,6 @@ def _bound(op: ConvOp) -> Bound:
     )
 
 
-ALGORITHM = _WINOGRAD.algorithm(
-    _bound, 16, "3x3 windows by 16 products for 36 (Winograd's F(2x2, 3x3))"
+ALGORITHM = algorithm(
+    _WINOGRAD, _bound, 16, "3x3 windows by 16 products for 36 (Winograd's F(2x2, 3x3))"
 )

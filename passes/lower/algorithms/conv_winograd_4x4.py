@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.passes.lower._winograd import Winograd
 from inarch.passes.lower.algorithm import Bound
+from inarch.passes.lower.winograd.nests import algorithm
+from inarch.passes.lower.winograd.points import Winograd
 
 _POINTS = ("0", "3/4", "-3/4", "3/2", "-3/2")
 _RATIO = 4.0
@@ -21,6 +22,9 @@ def _bound(_op: ConvOp) -> Bound:
     )
 
 
-ALGORITHM = Winograd(4, tuple(map(Fraction, _POINTS))).algorithm(
-    _bound, 32, "3x3 windows by 36 products for 144 (Winograd's F(4x4, 3x3))"
+ALGORITHM = algorithm(
+    Winograd(4, tuple(map(Fraction, _POINTS))),
+    _bound,
+    32,
+    "3x3 windows by 36 products for 144 (Winograd's F(4x4, 3x3))",
 )

@@ -121,7 +121,8 @@ def test_the_numerics_say_what_is_chosen_by_cost(tmp_path: Path) -> None:
 OUTSIDE = """
 from dataclasses import replace
 from fractions import Fraction
-from inarch.passes.lower._winograd import Winograd
+from inarch.passes.lower.winograd.nests import algorithm
+from inarch.passes.lower.winograd.points import Winograd
 from inarch.passes.lower.algorithm import Bound
 
 class Wrong(Winograd):
@@ -130,7 +131,8 @@ class Wrong(Winograd):
         first, *rest = super().inputs
         return (tuple(one * Fraction(101, 100) for one in first), *rest)
 
-ALGORITHM = Wrong(2, (Fraction(0), Fraction(1), Fraction(-1))).algorithm(lambda op: Bound(0.8), 16, "")
+POINTS = (Fraction(0), Fraction(1), Fraction(-1))
+ALGORITHM = algorithm(Wrong(2, POINTS), lambda op: Bound(0.8), 16, "")
 """
 
 

@@ -1,0 +1,195 @@
+"""The three nests of Winograd's convolutions, and the convolutions that they apply to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import cast
+
+from xdsl.dialects.builtin import DenseResourceAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from inarch.core.lazy import Array, np
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.layout import layout_of
+from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.nest_spec import NestBuilder
+from inarch.dialects.scalar import Scalar, constant
+from inarch.ir.payload.constants import constant_array
+from inarch.ir.types import f32
+from inarch.passes.lower.algorithm import Algorithm, Bound
+from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.winograd.points import WINDOW, Winograd
+from inarch.passes.lower.winograd.tiles import Region, Tiles
+from inarch.passes.lower.winograd.transforms import Grid, both, flat
+
+
+def algorithm(
+    winograd: Winograd, bound: Callable[[ConvOp], Bound], least: int, description: str
+) -> Algorithm:
+    """From so many channels on."""
+    return Algorithm(
+        ConvOp,
+        lambda op: refuses(op, least),
+        partial(lower, winograd),
+        cast("Callable[[Operation], Bound]", bound),
+        description=description,
+    )
+
+
+def lower(winograd: Winograd, op: Operation, builder: LoopBuilder) -> None:
+    """The three nests, in regions of whole tiles and of those at edges."""
+    assert isinstance(op, ConvOp), "another op is refused"
+    x, y = builder.buffers[op.x], builder.result(op.out)
+    tiles = Tiles.of(winograd, op, builder)
+    lanes = buffer_shape(x)[-1]
+    blocks_in, blocks_out = buffer_shape(x)[1], buffer_shape(y)[1]
+    batch, places = shape_of(op.out)[0], winograd.n**2
+    count = batch * tiles.rows * tiles.columns
+    element = memref_of(x).element_type
+    v = builder.alloc(element, (places, blocks_in, count, lanes))
+    p = builder.alloc(element, (places, blocks_out, count, lanes))
+    for region in tiles.regions():
+        _into(winograd, x, v, region, builder)
+    _multiply(winograd, op, v, p, builder)
+    bias = builder.buffers[op.bias] if op.bias is not None else None
+    for region in tiles.regions():
+        _out_of(winograd, p, y, bias, region, builder)
+
+
+def _into(
+    winograd: Winograd, x: SSAValue, v: SSAValue, region: Region, builder: LoopBuilder
+) -> None:
+    """`v[i n + j, c, tile, l]`: B^T of a tile of x, B. What is outside of the memory is 0."""
+    _, blocks, *_, lanes = buffer_shape(x)
+    q, b, ty, tx, lane = (AffineExpr.dimension(at) for at in range(5))
+    rows, columns = region.rows, region.columns
+    taps = [(i, j) for i in rows.taps for j in columns.taps]
+    reads = [(b, q, rows.at(ty, i), columns.at(tx, j), lane) for i, j in taps]
+    tile = region.tile(b, ty, tx)
+
+    def body(given: Sequence[Scalar]) -> list[Scalar]:
+        known = dict(zip(taps, given, strict=True))
+        grid = [[known.get((i, j)) for j in range(winograd.n)] for i in range(winograd.n)]
+        zero = constant(0.0, given[0].dtype, given[0].block)
+        return flat(both(winograd.inputs, grid), zero)
+
+    builder.map(
+        region.sizes(blocks, lanes),
+        [(x, read) for read in reads],
+        [(v, (at, q, tile, lane)) for at in range(winograd.n**2)],
+        body,
+    )
+
+
+def _multiply(
+    winograd: Winograd, op: ConvOp, v: SSAValue, p: SSAValue, builder: LoopBuilder
+) -> None:
+    """`p[t, k, tile, l] = sum over channels of v[t, c, tile, l] u[t, channel, k * lanes + l]`."""
+    places, blocks_in, count, lanes = buffer_shape(v)
+    blocks_out = buffer_shape(p)[1]
+    u = _constant(winograd, op, builder, blocks_in * lanes, blocks_out * lanes)
+    nest = NestBuilder()
+    t, k = nest.parallel("t", places), nest.parallel("k", blocks_out)
+    tile, lane = nest.parallel("tile", count), nest.parallel("l", lanes)
+    c, channel = nest.reduction("c", blocks_in), nest.reduction("ci", lanes)
+    dtype = tensor_dtype(op.out)
+    spec = nest.spec(
+        [(t, c, tile, channel), (t, c * lanes + channel, k * lanes + lane)],
+        (t, k, tile, lane),
+        _multiply_add,
+        init=0,
+    )
+    builder.nest(spec, [v, u], [dtype, dtype], p, dtype)
+
+
+def _constant(
+    winograd: Winograd, op: ConvOp, builder: LoopBuilder, inputs: int, outputs: int
+) -> SSAValue:
+    """G w G^T in float64, rounded once: [places, channels, outputs]; 0 behind the last channel."""
+    made = op.w.owner
+    assert isinstance(made, ConstantOp), "others are refused"
+    value, store = made.value, builder.store
+
+    has_data = not isinstance(value, DenseResourceAttr) or value.resource_handle.data in store
+    weights = constant_array(value, store) if has_data else None
+
+    def make() -> Array:
+        given = constant_array(value, store) if weights is None else weights
+        full = np.zeros((outputs, inputs, WINDOW, WINDOW))
+        full[: given.shape[0], : given.shape[1]] = given
+        g = np.array(winograd.weights, np.float64)
+        half = np.tensordot(full, g, (2, 1))  # [k, c, b, i]
+        u = np.tensordot(half, g, (2, 1)).astype(np.float32)  # [k, c, i, j]
+        u = u.transpose(2, 3, 1, 0).reshape(winograd.n**2, inputs, outputs)
+        return np.ascontiguousarray(u)
+
+    kind = TensorType(f32, (winograd.n**2, inputs, outputs))
+    made = None if weights is None else (weights, ("winograd", winograd, inputs, outputs))
+    return builder.later(make, kind, "winograd", made)
+
+
+def _out_of(
+    winograd: Winograd,
+    p: SSAValue,
+    y: SSAValue,
+    bias: SSAValue | None,
+    region: Region,
+    builder: LoopBuilder,
+) -> None:
+    """Outputs of a tile: A^T of its products, A, and the bias. What is outside of y is not written."""
+    _, blocks, *_, lanes = buffer_shape(y)
+    q, b, ty, tx, lane = (AffineExpr.dimension(at) for at in range(5))
+    rows, columns = region.rows, region.columns
+    tile = region.tile(b, ty, tx)
+    reads = [(p, (at, q, tile, lane)) for at in range(winograd.n**2)]
+    more = [(bias, (q * lanes + lane,))] if bias is not None else []
+    wanted = [(i, j) for i in range(rows.outputs) for j in range(columns.outputs)]
+
+    def body(given: Sequence[Scalar]) -> list[Scalar]:
+        rest = given[len(more) :]
+        grid = [list(rest[at * winograd.n : (at + 1) * winograd.n]) for at in range(winograd.n)]
+        found = both(winograd.outputs, cast("Grid", grid), (rows.outputs, columns.outputs))
+        every = [one for row in found for one in row if one is not None]
+        return [one + given[0] if more else one for one in every]
+
+    builder.map(
+        region.sizes(blocks, lanes),
+        [*more, *reads],
+        [(y, (b, q, rows.to(ty, i), columns.to(tx, j), lane)) for i, j in wanted],
+        body,
+    )
+
+
+def _multiply_add(x: Scalar, w: Scalar, total: Scalar) -> Scalar:
+    return total + x * w
+
+
+def refuses(op: Operation, least: int) -> str | None:
+    """Why no convolution of 3 x 3 windows is done so: None where it is."""
+    assert isinstance(op, ConvOp), "asked of convolutions alone"
+    shape = shape_of(op.x)
+    if shape_of(op.w)[2:] != (WINDOW, WINDOW):
+        return f"its window is {'x'.join(map(str, shape_of(op.w)[2:]))}; expected 3x3"
+    if set(ints(op.strides)) != {1} or set(ints(op.dilations)) != {1}:
+        return "expected strides and dilations of 1"
+    if op.groups.value.data != 1:
+        return f"it has {op.groups.value.data} groups; expected one"
+    if tensor_dtype(op.out).name != "f32":
+        return f"expected f32, found {tensor_dtype(op.out).name}"
+    if not isinstance(op.w.owner, ConstantOp):
+        return "its weights are known at run time alone"
+    layouts = [layout_of(op.x), layout_of(op.out)]
+    if any(one is None or not one.blocks[1] or sum(map(bool, one.blocks)) != 1 for one in layouts):
+        return "expected channels in blocks, in x and in the result"
+    lanes = {one.blocks[1] for one in layouts if one is not None}
+    if len(lanes) != 1 or shape[1] % min(lanes) or shape_of(op.out)[1] % min(lanes):
+        return f"expected whole blocks of {min(lanes)} channels, found {shape[1]} and {shape_of(op.out)[1]}"
+    if min(shape[1], shape_of(op.out)[1]) < least:
+        return f"expected {least} channels or more, found {min(shape[1], shape_of(op.out)[1])}"
+    if max(ints(op.pads)) >= WINDOW:
+        return f"expected pads below {WINDOW}, found {list(ints(op.pads))}"
+    return None
