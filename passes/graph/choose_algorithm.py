@@ -1,4 +1,4 @@
-"""Chooses algorithms: an op that has several gets the one that costs least among those its numbers allow."""
+"""Chooses the algorithm of each graph op that has several: the cheapest that the numerics policy allows."""
 
 from __future__ import annotations
 
@@ -54,29 +54,29 @@ from inarch.passes.tuned import choose
 
 @dataclass(frozen=True)
 class Weighed:
-    """An algorithm of an op."""
+    """An algorithm of an op, with its cost."""
 
     name: str
     cycles: float = 0.0
-    """Of one core, as its nests will be done."""
+    """Estimated cycles of one core, with the kernels that its nests get."""
     workspace: int = 0
-    """Bytes of its scratch buffers, the result among them."""
+    """Bytes of its scratch buffers, including the result."""
     bound: str = ""
     refused: str = ""
-    """Why it is none, or is not taken unasked."""
+    """Why it does not apply, or is not chosen by cost; empty if it may be."""
 
 
 @dataclass
 class Algorithms:
-    """A fact: of each op that has several, where it is and what was weighed, the one taken first."""
+    """A fact: for each op with several algorithms its location and the algorithms, the chosen one first."""
 
     found: list[tuple[str, list[Weighed]]] = field(default_factory=list[tuple[str, list[Weighed]]])
     taken: list[str] = field(default_factory=list[str])
-    """Those that are not direct, each with where it comes from."""
+    """The chosen algorithms other than direct, each with its source."""
 
 
 def numerics_of(module: ModuleOp, report: Algorithms | None) -> dict[str, object]:
-    """What a manifest says: the policy, and how many ops have which algorithm that is not direct."""
+    """For the manifest: the policy, and the number of ops by algorithm, without direct."""
     taken = Counter(weighed[0].name for _, weighed in (report.found if report else ()))
     del taken[DIRECT]
     algorithms = {"algorithms": dict(sorted(taken.items()))} if taken else {}
@@ -87,9 +87,9 @@ def numerics_of(module: ModuleOp, report: Algorithms | None) -> dict[str, object
 class ChooseAlgorithmPass(ModulePass):
     """Writes `inarch.algorithm` of each op that has several algorithms.
 
-    The cheapest by the cost of its nests, with the kernels that they will get, among those that the
-    program's numerics allow (`inarch.numerics`: `strict`, `bounded`, `fast`); what records say; or what is
-    asked for by hand: `inarch.algorithms = ["conv=winograd-2x2", "layer1/*=direct"]`, or the op's attribute.
+    A selection by the user comes first: `inarch.algorithms = ["conv=winograd-2x2", "layer1/*=direct"]`, or
+    the op's attribute. Next come tuning records. Otherwise the pass chooses the cheapest algorithm that the
+    policy allows (`inarch.numerics`: `strict`, `bounded`, `fast`), by the cost of its nests.
     """
 
     name = "choose-algorithm"
@@ -155,7 +155,7 @@ PASS = ChooseAlgorithmPass
 
 
 def _mark(module: ModuleOp, selections: Sequence[str]) -> None:
-    """Writes what is asked for by hand, in order. Raises for what no op can have, and unknown names."""
+    """Writes the user's selections, in order. Raises for unknown names and inapplicable algorithms."""
     for selection in selections:
         selector, name = parse_selection(selection, "ALGORITHM")
         matching = [op for op in _ops(module) if selects(selector, op)]
@@ -185,7 +185,7 @@ def _mark(module: ModuleOp, selections: Sequence[str]) -> None:
 
 
 def _ops(module: ModuleOp) -> Iterator[Operation]:
-    """The ops of functions that the host compiles."""
+    """The graph ops of functions that the host compiles."""
     for function in module.body.ops:
         if isinstance(function, FuncOp) and "compiler" not in function.attributes:
             for block in function.body.blocks:
@@ -209,7 +209,7 @@ def _first(weighed: list[Weighed], taken: str) -> list[Weighed]:
 
 
 def priced(ctx: Context, module: ModuleOp, op: Operation, one: Weighed) -> Weighed:
-    """With what its nests cost in a program of their own, as far as `tensorize`, and their scratch."""
+    """`one` with cost and scratch of its nests, lowered in a program of their own up to `tensorize`."""
     context = new_context()
     trial = facts_of(ctx).get(KernelTrial)
     if trial is not None:
@@ -235,7 +235,7 @@ def _bytes_of(value: SSAValue) -> int:
 
 
 def _alone(op: Operation, name: str, module: ModuleOp, own: ConstantStore) -> ModuleOp:
-    """A program on buffers of the op alone, by an algorithm: its operands come as they are."""
+    """A program of the op alone, lowered by an algorithm, on buffers in the operands' layouts."""
     given = [value for value in op.operands if not isinstance(value.owner, ConstantOp)]
     places = [TensorPlace(shape_of(value), layout_of(value)) for value in dict.fromkeys(given)]
     types: list[Attribute] = [
@@ -251,7 +251,7 @@ def _alone(op: Operation, name: str, module: ModuleOp, own: ConstantStore) -> Mo
     for value in op.operands:
         if isinstance(value.owner, ConstantOp):
             held = value.owner.value
-            if isinstance(held, DenseResourceAttr):  # what it costs depends on no number
+            if isinstance(held, DenseResourceAttr):  # the cost depends on no value
                 own.set(held.resource_handle.data, np.zeros(_bytes_of(value), np.uint8).data)
             builder.buffers[value] = builder.constant_attr(held)
     lower_op(op, builder, name)

@@ -1,9 +1,9 @@
-"""Several algorithms of one op: a lowering to other nests than the op states, and what it does to numbers.
+"""Alternative algorithms of a graph op: a lowering to other nests than the op states, with an error bound.
 
     ALGORITHM = Algorithm(ConvOp, refuses, lower, bound)      in passes/lower/algorithms/conv_mine.py
 
-The nest that the op itself states is its algorithm `direct`. `choose-algorithm` writes what an op gets into
-its attribute `inarch.algorithm`, where a user may write it too; `graph-to-loop` lowers by it.
+The op's own nest is the algorithm `direct`. `choose-algorithm` writes the chosen name into the attribute
+`inarch.algorithm` of the op; a user may write it too. `graph-to-loop` lowers by that attribute.
 """
 
 from __future__ import annotations
@@ -24,36 +24,37 @@ from inarch.ir.location import location_text
 from inarch.passes.lower.builder import LoopBuilder
 
 ATTRIBUTE = "inarch.algorithm"
-"""Of an op: the algorithm that it gets."""
+"""Attribute of an op: the name of its algorithm."""
 NUMERICS = "inarch.numerics"
-"""Of a module: its policy."""
+"""Attribute of a module: its numerics policy."""
 ASKED = "inarch.algorithms"
-"""Of a module: what is asked for by hand, `SELECTOR=algorithm`."""
+"""Attribute of a module: the user's selections, `SELECTOR=algorithm`."""
 DIRECT = "direct"
-"""The nest that the op states."""
+"""The op's own nest."""
 
 Policy = Literal["strict", "bounded", "fast"]
 POLICIES: tuple[Policy, ...] = ("strict", "bounded", "fast")
-"""Which algorithms may be taken unasked: direct alone; those with a proved bound that is no larger than
-direct's; those with a statistical bound too."""
+"""Which algorithms the cost model may choose. `strict`: direct alone. `bounded`: also algorithms whose proved
+error bound is at most direct's. `fast`: also algorithms with a larger or a statistical bound."""
 
 
 @dataclass(frozen=True)
 class Bound:
     """The error of an algorithm: `ratio` times direct's bound, both in the largest |x| and |w| of a window.
 
-    An output that is small beside others of its tile has the error of those. Proved of all inputs that do
-    not overflow and are not denormal; or `is_statistical`, of drawn ones.
+    An output that is small beside others of its tile has the absolute error of the large ones. A proved bound
+    holds for all inputs that do not overflow and are not denormal; a statistical one (`is_statistical`) was
+    measured on drawn inputs.
     """
 
     ratio: float
     is_statistical: bool = False
     about: str = ""
-    """Where it holds, and what infinities, NaN and large numbers give."""
+    """The domain of the bound, and the results for infinities, NaN and large numbers."""
 
     @property
     def policy(self) -> Policy:
-        """The first one that takes it."""
+        """The strictest policy that allows the algorithm."""
         if self.is_statistical or self.ratio > 1:
             return "fast"
         return "bounded" if self.ratio else "strict"
@@ -67,9 +68,9 @@ class Bound:
 class Algorithm:
     """Another way to compute `op`, a class of graph ops.
 
-    `refuses(op)` says why it does not apply to an op, or None; `bound(op)` what it does to its numbers.
-    `lower(op, builder)` appends nests that write the op's results (`builder.result`). The operands' buffers
-    are `builder.buffers`, their layouts `builder.place`.
+    `refuses(op)` returns the reason why the algorithm does not apply to an op, or None. `bound(op)` returns
+    its error bound. `lower(op, builder)` appends nests that write the op's results (`builder.result`).
+    `builder.buffers` maps operands to buffers, and `builder.place` gives their layouts.
     """
 
     op: type[Operation]
@@ -81,7 +82,7 @@ class Algorithm:
 
 
 def _check(thing: object, name: str) -> None:
-    """Raises UsageError for what is no algorithm, and where the name is of another op."""
+    """Raises UsageError for an object that is no Algorithm, and for a name that belongs to another op."""
     if not isinstance(thing, Algorithm):
         raise UsageError(f"algorithm '{name}': expected an Algorithm, found {type(thing).__name__}")
     op = cast("object", thing.op)
@@ -102,12 +103,12 @@ ALGORITHMS: Extensions[Algorithm] = Extensions(
 
 
 def short_name(op: Operation | type[Operation]) -> str:
-    """`graph.conv_transpose` as names of algorithms begin: `conv-transpose`."""
+    """The prefix of the op's algorithms: `conv-transpose` of `graph.conv_transpose`."""
     return op.name.rpartition(".")[2].replace("_", "-")
 
 
 def algorithms_of(op: Operation) -> Iterator[tuple[str, Algorithm]]:
-    """The names and algorithms that there are of an op, beside direct."""
+    """Names and algorithms of an op, without direct."""
     prefix = f"{short_name(op)}-"
     for name in ALGORITHMS:
         if name.startswith(prefix) and isinstance(op, (one := ALGORITHMS[name]).op):
@@ -115,7 +116,7 @@ def algorithms_of(op: Operation) -> Iterator[tuple[str, Algorithm]]:
 
 
 def algorithm_of(op: Operation, name: str) -> Algorithm | None:
-    """The algorithm of that name; None for direct. Raises UsageError for one that the op does not have."""
+    """The algorithm of that name; None for direct. Raises UsageError for an unknown name."""
     if name == DIRECT:
         return None
     found = dict(algorithms_of(op))
@@ -125,7 +126,7 @@ def algorithm_of(op: Operation, name: str) -> Algorithm | None:
 
 
 def asked_for(op: Operation) -> str | None:
-    """What the program says that the op gets."""
+    """The algorithm that the op's attribute states, or None. Raises UsageError unless it is a string."""
     said = op.attributes.get(ATTRIBUTE)
     if said is None:
         return None
@@ -137,7 +138,7 @@ def asked_for(op: Operation) -> str | None:
 
 
 def refusal(op: Operation, name: str, algorithm: Algorithm) -> str | None:
-    """Why it does not apply; what its code raises is its own error."""
+    """Why the algorithm does not apply, or None. Raises PluginError where its code fails."""
     found: object = _asked(op, name, algorithm.refuses)
     if found is None or isinstance(found, str):
         return found
@@ -145,7 +146,7 @@ def refusal(op: Operation, name: str, algorithm: Algorithm) -> str | None:
 
 
 def bound_of(op: Operation, name: str, algorithm: Algorithm) -> Bound:
-    """What it does to the numbers of an op that it applies to."""
+    """The algorithm's error bound on an op that it applies to. Raises PluginError where its code fails."""
     found: object = _asked(op, name, algorithm.bound)
     if isinstance(found, Bound) and found.ratio >= 0:
         return found
@@ -162,12 +163,12 @@ def _asked(op: Operation, name: str, ask: Callable[[Operation], object]) -> obje
 
 
 def name_of(op: Operation, name: str) -> str:
-    """In the table."""
+    """The key in `ALGORITHMS`."""
     return f"{short_name(op)}-{name}"
 
 
 def lower_by(op: Operation, name: str, algorithm: Algorithm, builder: LoopBuilder) -> None:
-    """Appends its nests. Raises UsageError where it does not apply, PluginError for what it does wrong."""
+    """Appends the nests. Raises UsageError where the algorithm does not apply, PluginError where it fails."""
     why = refusal(op, name, algorithm)
     if why is not None:
         raise UsageError(
@@ -190,7 +191,7 @@ def lower_by(op: Operation, name: str, algorithm: Algorithm, builder: LoopBuilde
 
 
 def described(op: Operation, name: str) -> str:
-    """`'winograd-2x2' [where it comes from]`."""
+    """`'winograd-2x2' [its source]`."""
     return f"'{name}' [{ALGORITHMS.origin(name_of(op, name)).source}]"
 
 
@@ -200,7 +201,7 @@ def _fault(op: Operation, name: str, what: str) -> PluginError:
 
 
 class IdleAlgorithmError(UsageError):
-    """An algorithm that is asked for by hand and that no op can have."""
+    """A selection by the user that applies to no op."""
 
     def __init__(self, selection: str, message: str, where: str | None = None) -> None:
         super().__init__(message, where=where)
@@ -208,13 +209,13 @@ class IdleAlgorithmError(UsageError):
 
 
 def drop_selection(module: ModuleOp, selection: str) -> None:
-    """Of a part of a program: what only other parts have is not asked of it."""
+    """Deletes a selection that applies only to other parts of the program."""
     rest = [StringAttr(one) for one in selections_of(module) if one != selection]
     module.attributes[ASKED] = ArrayAttr(rest)
 
 
 def selections_of(module: ModuleOp) -> list[str]:
-    """What is asked for by hand, in order. Raises UsageError."""
+    """The user's selections, in order. Raises UsageError for anything but a list of strings."""
     said = module.attributes.get(ASKED)
     each = list(cast("ArrayAttr[Attribute]", said)) if isinstance(said, ArrayAttr) else []
     texts = [one.data for one in each if isinstance(one, StringAttr)]
@@ -224,14 +225,14 @@ def selections_of(module: ModuleOp) -> list[str]:
 
 
 def policy_of(module: ModuleOp) -> Policy:
-    """What may be taken unasked. Raises UsageError for a policy that there is not."""
+    """The module's numerics policy; without one, `bounded`. Raises UsageError for an unknown policy."""
     said = module.attributes.get(NUMERICS)
     name = said.data if isinstance(said, StringAttr) else "bounded" if said is None else str(said)
     return checked_policy(name)
 
 
 def checked_policy(name: str) -> Policy:
-    """The policy of that name. Raises UsageError."""
+    """The policy of that name. Raises UsageError for an unknown one."""
     for policy in POLICIES:
         if policy == name:
             return policy

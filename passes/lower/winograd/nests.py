@@ -30,7 +30,7 @@ from inarch.passes.lower.winograd.transforms import Grid, both, flat
 def algorithm(
     winograd: Winograd, bound: Callable[[ConvOp], Bound], least: int, description: str
 ) -> Algorithm:
-    """From so many channels on."""
+    """The algorithm as an extension; it refuses convolutions of fewer than `least` channels."""
     return Algorithm(
         ConvOp,
         lambda op: refuses(op, least),
@@ -41,7 +41,7 @@ def algorithm(
 
 
 def lower(winograd: Winograd, op: Operation, builder: LoopBuilder) -> None:
-    """The three nests, in regions of whole tiles and of those at edges."""
+    """Appends the three nests; both transforms are one map for each region of tiles."""
     assert isinstance(op, ConvOp), "another op is refused"
     x, y = builder.buffers[op.x], builder.result(op.out)
     tiles = Tiles.of(winograd, op, builder)
@@ -63,7 +63,7 @@ def lower(winograd: Winograd, op: Operation, builder: LoopBuilder) -> None:
 def _into(
     winograd: Winograd, x: SSAValue, v: SSAValue, region: Region, builder: LoopBuilder
 ) -> None:
-    """`v[i n + j, c, tile, l]`: B^T of a tile of x, B. What is outside of the memory is 0."""
+    """`v[i n + j, c, tile, l]`: B^T of a tile of x, B. Elements outside the memory are 0."""
     _, blocks, *_, lanes = buffer_shape(x)
     q, b, ty, tx, lane = (AffineExpr.dimension(at) for at in range(5))
     rows, columns = region.rows, region.columns
@@ -109,7 +109,7 @@ def _multiply(
 def _constant(
     winograd: Winograd, op: ConvOp, builder: LoopBuilder, inputs: int, outputs: int
 ) -> SSAValue:
-    """G w G^T in float64, rounded once: [places, channels, outputs]; 0 behind the last channel."""
+    """G w G^T in float64, rounded once: [places, channels, outputs]; 0 after the last channel."""
     made = op.w.owner
     assert isinstance(made, ConstantOp), "others are refused"
     value, store = made.value, builder.store
@@ -140,7 +140,7 @@ def _out_of(
     region: Region,
     builder: LoopBuilder,
 ) -> None:
-    """Outputs of a tile: A^T of its products, A, and the bias. What is outside of y is not written."""
+    """Outputs of a tile: A^T of its products, A, and the bias. Elements outside y are not written."""
     _, blocks, *_, lanes = buffer_shape(y)
     q, b, ty, tx, lane = (AffineExpr.dimension(at) for at in range(5))
     rows, columns = region.rows, region.columns
@@ -169,7 +169,7 @@ def _multiply_add(x: Scalar, w: Scalar, total: Scalar) -> Scalar:
 
 
 def refuses(op: Operation, least: int) -> str | None:
-    """Why no convolution of 3 x 3 windows is done so: None where it is."""
+    """Why the algorithm does not apply to a convolution of 3 x 3 windows, or None."""
     assert isinstance(op, ConvOp), "asked of convolutions alone"
     shape = shape_of(op.x)
     if shape_of(op.w)[2:] != (WINDOW, WINDOW):

@@ -13,14 +13,14 @@ WINDOW = 3
 
 @dataclass(frozen=True)
 class Winograd:
-    """F(m x m, 3 x 3) by m + 1 points and infinity."""
+    """F(m x m, 3 x 3), interpolated at m + 1 points and infinity."""
 
     m: int
     points: tuple[Fraction, ...]
 
     @property
     def n(self) -> int:
-        """Rows of a tile of x: (m + 2)^2 products."""
+        """Rows of a tile of x; a tile has (m + 2)^2 products."""
         return self.m + WINDOW - 1
 
     @property
@@ -51,7 +51,7 @@ class Winograd:
         return (*rows, tuple(_product(self.points)))
 
     def ratio(self, channels: int) -> float:
-        """The worst bound of an error, of direct's: with u the rounding of a number, for equal |x| and |w|.
+        """The largest ratio of the error bound to direct's, for equal |x| and |w|; u is the unit roundoff.
 
         |A^T| [(|G| 1 1^T |G^T|) (|B^T| 1 1^T |B|)] |A| (C + d) u / (9 C u), d roundings in the transforms.
         """
@@ -78,5 +78,5 @@ def _product(roots: Sequence[Fraction]) -> list[Fraction]:
 
 
 def _terms(matrix: Matrix) -> int:
-    """Of the longest row."""
+    """The largest number of nonzero terms in a row."""
     return max(sum(1 for one in row if one) for row in matrix)

@@ -17,14 +17,14 @@ from inarch.passes.lower.winograd.points import Winograd
 
 @dataclass(frozen=True)
 class Side:
-    """Consecutive tiles along one dimension that read, and write, the same of their places."""
+    """Consecutive tiles along one dimension that read, and write, the same rows of their tile."""
 
     first: int
     count: int
     taps: tuple[int, ...]
-    """Rows of a tile that are in the memory of x."""
+    """Rows of a tile that are inside the memory of x."""
     outputs: int
-    """Of the m of a tile."""
+    """Rows of a tile's m outputs that are inside y."""
     m: int
     begin: int
     """The row in memory of the first tile's first row."""
@@ -32,17 +32,17 @@ class Side:
     """The row in the memory of y of the first tile's first output."""
 
     def at(self, tile: AffineExpr, tap: int) -> AffineExpr:
-        """The row of x of a tile of these."""
+        """The row of x that row `tap` of a tile reads."""
         return tile * self.m + (self.first * self.m + self.begin + tap)
 
     def to(self, tile: AffineExpr, output: int) -> AffineExpr:
-        """The row of y."""
+        """The row of y that row `output` of a tile writes."""
         return tile * self.m + (self.first * self.m + self.into + output)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Tiles that are one map."""
+    """The tiles of one map."""
 
     rows: Side
     columns: Side
@@ -51,14 +51,14 @@ class Region:
     all_columns: int
 
     def sizes(self, blocks: int, lanes: int) -> list[tuple[str, int]]:
-        """Of the iterators q, b, ty, tx, l."""
+        """Trip counts of the iterators q, b, ty, tx, l."""
         return [
             ("q", blocks), ("b", self.batch), ("ty", self.rows.count), ("tx", self.columns.count),
             ("l", lanes),
         ]  # fmt: skip
 
     def tile(self, b: AffineExpr, ty: AffineExpr, tx: AffineExpr) -> AffineExpr:
-        """The number of a tile among all."""
+        """The index of a tile among all tiles."""
         whole = self.all_rows * self.all_columns
         first = self.rows.first * self.all_columns + self.columns.first
         return b * whole + ty * self.all_columns + tx + first
@@ -66,7 +66,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Tiles:
-    """How the outputs of a convolution are cut."""
+    """The partition of a convolution's outputs into tiles."""
 
     rows: int
     columns: int
@@ -75,7 +75,7 @@ class Tiles:
 
     @staticmethod
     def of(winograd: Winograd, op: ConvOp, builder: LoopBuilder) -> Tiles:
-        """Those of an op whose buffers are made."""
+        """The tiles of an op whose buffers exist."""
         x, y = builder.buffers[op.x], builder.buffers[op.out]
         margins_x, margins_y = builder.place(x).margins, builder.place(y).margins
         sides: list[tuple[Side, ...]] = []
@@ -88,14 +88,14 @@ class Tiles:
         return Tiles(rows, columns, shape_of(op.out)[0], (sides[0], sides[1]))
 
     def regions(self) -> Iterator[Region]:
-        """All, in order."""
+        """All regions, in order."""
         for rows in self.sides[0]:
             for columns in self.sides[1]:
                 yield Region(rows, columns, self.batch, self.rows, self.columns)
 
 
 def _sides(winograd: Winograd, begin: int, size: int, outputs: int, into: int) -> Iterator[Side]:
-    """Tiles of `outputs` rows, whose first one begins at row `begin` of a memory of `size` rows."""
+    """The tiles of `outputs` rows; the first one begins at row `begin` of a memory of `size` rows."""
 
     def what(tile: int) -> tuple[tuple[int, ...], int]:
         first = tile * winograd.m + begin

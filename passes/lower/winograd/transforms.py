@@ -14,7 +14,7 @@ Grid = list[list[Scalar | None]]
 
 
 def both(matrix: Matrix, grid: Grid, wanted: tuple[int, int] | None = None) -> Grid:
-    """`matrix grid matrix^T`, of the first rows and columns that are wanted; None is 0."""
+    """The first rows and columns of `matrix grid matrix^T`; None is 0."""
     height, width = wanted or (len(matrix), len(matrix))
     columns = list(zip(*grid, strict=True))
     numbers = _Numbers()
@@ -24,12 +24,12 @@ def both(matrix: Matrix, grid: Grid, wanted: tuple[int, int] | None = None) -> G
 
 @dataclass
 class _Numbers:
-    """The coefficients of a body, each once."""
+    """The constants of a map's body, each made once."""
 
     known: dict[Fraction, Scalar] = field(default_factory=dict[Fraction, Scalar])
 
     def of(self, number: Fraction, like: Scalar) -> Scalar:
-        """It as an element of that dtype; every number of a transform is exact in f32."""
+        """The coefficient in that dtype; every coefficient of a transform is exact in f32."""
         if number not in self.known:
             self.known[number] = constant(float(number), like.dtype, like.block)
         return self.known[number]
@@ -38,9 +38,9 @@ class _Numbers:
 def _times(
     matrix: Matrix, values: Sequence[Scalar | None], numbers: _Numbers
 ) -> list[Scalar | None]:
-    """`matrix values`; points p and -p make rows, or columns, that are equal but for signs.
+    """`matrix values`. Points p and -p give rows, or columns, that differ in signs only.
 
-    What those share is computed once.
+    Their common sums are computed once.
     """
     rows, values = _folded([list(row) for row in matrix], list(values))
     found: dict[int, Scalar | None] = {}
@@ -60,7 +60,7 @@ def _times(
 def _folded(
     rows: list[list[Fraction]], values: list[Scalar | None]
 ) -> tuple[list[list[Fraction]], list[Scalar | None]]:
-    """Of two columns that are equal but for signs, the sum and the difference of what they multiply."""
+    """For two columns that differ in signs only: the sum and the difference of their factors."""
     for j, k in combinations(range(len(values)), 2):
         pairs = [(row[j], row[k]) for row in rows]
         one, other = values[j], values[k]
@@ -79,7 +79,7 @@ def _folded(
 def _dot(
     row: Sequence[Fraction], values: Sequence[Scalar | None], numbers: _Numbers
 ) -> Scalar | None:
-    """The positive terms first, so that none is negated alone."""
+    """The sum of products `row * values`. Positive terms come first, which saves a negation."""
     terms = [(k, v) for k, v in zip(row, values, strict=True) if k and v is not None]
     terms.sort(key=lambda term: term[0] < 0)
     total: Scalar | None = None
