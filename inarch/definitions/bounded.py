@@ -57,10 +57,11 @@ class Bounded:
 
     @classmethod
     def near(cls, array: Array, error: Array) -> Bounded:
-        """What is known to be within `error` of an array."""
+        """What is known to be within `error` of an array; of an infinity only an infinite error counts."""
         if array.dtype.kind != "f":
             return cls.whole(array, error)
-        known = np.broadcast_to(np.where(np.isfinite(array), error, 0.0), array.shape)
+        is_free = np.isfinite(array) | np.isinf(error)
+        known = np.broadcast_to(np.where(is_free, error, 0.0), array.shape)
         return cls.leaf(array.dtype, np.asarray(array, np.float64), known)
 
     @classmethod
@@ -82,7 +83,8 @@ class Bounded:
     def between(cls, dtype: np.dtype[Any], value: Array, low: Array, high: Array) -> Bounded:
         """A float that lies in an interval."""
         same = low == high
-        spread = np.maximum(high - value, value - low)
+        with np.errstate(invalid="ignore"):  # an infinity of which nothing is known
+            spread = np.maximum(high - value, value - low)
         return cls.leaf(dtype, value, np.where(same & (value == low), 0.0, spread))
 
     # -- reading
@@ -249,7 +251,7 @@ class Bounded:
         finite = np.isfinite(self.value)
         doubtful = finite & ~(self.magnitude + total < limit)
         alone = self.magnitude <= np.abs(self.value) * (1 + 2.0**-20) + self.error
-        beyond = doubtful & alone & (np.abs(self.value) - total > limit)
+        beyond = doubtful & alone & (np.abs(self.value) > limit + total)
         value = np.where(beyond, np.copysign(np.inf, self.value), self.value)
         error = np.where(beyond, 0.0, np.where(doubtful, np.inf, self.error))
         error = np.where(finite, error, np.where(np.isfinite(total), 0.0, np.inf))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
@@ -19,20 +21,31 @@ from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.context import store_of
+from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_array
+from inarch.passes.graph.choose_algorithm import Algorithms
+from inarch.passes.lower.algorithm import DIRECT, error_of
 from inarch.testing import execute
 
 _PRODUCTS = (ConvOp, ConvTransposeOp, MatmulOp)
 
 
+Taken = Mapping[str, frozenset[str]]
+"""By the place of ops, the algorithms by which a compilation computes them, where not direct alone."""
+
+DIRECTLY: Taken = MappingProxyType({})
+"""Each op as it states."""
+
+
 def expected_values(
-    part: Slice, context: Context, inputs: Mapping[str, Array]
+    part: Slice, context: Context, inputs: Mapping[str, Array], taken: Taken = DIRECTLY
 ) -> dict[str, Expected]:
     """What a part gives, by the definitions of its ops one after the other.
 
     What is allowed to a value is what its op makes of what is allowed to those that enter it, and its own
-    rounding. Products that are summed (the bulk of a network) are bounded in closed form, which is as
-    much work as computing them once more; everything else by running its definition with bounds.
+    rounding, by the algorithms that it may have been computed by. Products that are summed (the bulk of a
+    network) are bounded in closed form, which is as much work as computing them once more; everything else
+    by running its definition with bounds.
     """
     names, block = value_names(part.module), main_block(part.module)
     found = {
@@ -42,16 +55,34 @@ def expected_values(
         if isinstance(step, _PRODUCTS):
             operands = [_operand(value, names, found, context) for value in step.operands]
             if operands[0].value.dtype.kind == "f":
-                found[names[step.results[0]]] = _sum_of_products(step, operands)
+                by = algorithms_at(step, taken)
+                found[names[step.results[0]]] = _sum_of_products(step, operands, by)
                 continue
         alone = cut(part.module, [step], every_value=True)
         entering = [found[name] for name in alone.takes]
-        found |= zip(alone.gives, _by_bounds(alone, entering, context), strict=True)
+        given = _by_bounds(alone, entering, context)
+        if by := algorithms_at(step, taken):
+            values = [_operand(value, names, found, context).value for value in step.operands]
+            given = [_by_algorithms(step, each, values, by) for each in given]
+        found |= zip(alone.gives, given, strict=True)
     returned = block.last_op
     assert returned is not None, "a function ends with a return"
     return {
         name: found[names[value]] for name, value in zip(part.gives, returned.operands, strict=True)
     }
+
+
+def taken_by(report: Algorithms | None) -> Taken:
+    """Of a compilation's report."""
+    found: dict[str, frozenset[str]] = {}
+    for where, weighed in report.found if report is not None else ():
+        found[where] = found.get(where, frozenset()) | {weighed[0].name} - {DIRECT}
+    return found
+
+
+def algorithms_at(step: Operation, taken: Taken) -> frozenset[str]:
+    """Those that are not direct."""
+    return taken.get(location_text(step) or step.name, frozenset())
 
 
 def network_value(value: Array) -> Expected:
@@ -65,13 +96,28 @@ def own_rounding(
     entering: Sequence[Array],
     values: Sequence[Array],
     context: Context,
+    taken: Taken = DIRECTLY,
 ) -> list[Array]:
     """How far rounding takes each result of one step, `alone`, whose operands are exact, as a rule.
 
     Of a sum of n products `probable(n)` of the root of its values' mean square, of others their bound.
+    Infinite where an algorithm may give any number.
     """
     if isinstance(step, _PRODUCTS) and values[0].dtype.kind == "f":
-        return [np.asarray(probable(values[0], _terms(step) + 2))]
+        own = np.broadcast_to(probable(values[0], _terms(step) + 2), values[0].shape)
+        inside = steps(alone.module)[0]
+        given: dict[SSAValue, Array] = dict(
+            zip(main_block(alone.module).args, entering, strict=True)
+        )
+        for name in sorted(algorithms_at(step, taken)):
+            operands = [
+                constant_array(each.owner.value, store_of(context))
+                if isinstance(each.owner, ConstantOp)
+                else given[each]
+                for each in inside.operands
+            ]
+            own = np.where(np.isinf(error_of(inside, name, operands, own)), np.inf, own)
+        return [own]
     found: list[Array] = []
     bounds = _by_bounds(alone, [_exact(each) for each in entering], context)
     for value, each in zip(values, bounds, strict=True):
@@ -116,13 +162,24 @@ def _operand(
     return found[names[value]]
 
 
+def _by_algorithms(
+    op: Operation, expected: Expected, operands: Sequence[Array], names: frozenset[str]
+) -> Expected:
+    """What is allowed where the op is computed by one of these, or directly."""
+    if expected.value.dtype.kind != "f":
+        return expected
+    direct = np.broadcast_to(expected.bound, expected.value.shape)
+    each = [error_of(op, name, operands, direct) for name in sorted(names)]
+    return replace(expected, bound=np.maximum.reduce([direct, *each]))
+
+
 def _sum_of_products(
-    op: ConvOp | ConvTransposeOp | MatmulOp, operands: Sequence[Expected]
+    op: ConvOp | ConvTransposeOp | MatmulOp, operands: Sequence[Expected], names: frozenset[str]
 ) -> Expected:
     """The value in float64, and `gamma(n) * (the same of absolute values)`: any order, with or without FMA.
 
-    n counts a product's rounding and a bias. What the operands may be off by adds what the op, which is
-    linear in each, makes of their sizes with it and without.
+    n counts a product's rounding and a bias. Algorithms have bounds of their own. What the operands may be
+    off by adds what the op, which is linear in each, makes of their sizes with it and without.
     """
     dtype = operands[0].value.dtype
     count = _terms(op) + 2
@@ -132,6 +189,7 @@ def _sum_of_products(
         value = np.asarray(op.reference(*wide))
         size = np.asarray(op.reference(*map(np.abs, wide)))
         spread: Array | float = 0.0
+        most = wide
         if any(error is not None for error in errors):
             most = [
                 np.abs(each) if error is None else np.abs(each) + error
@@ -140,7 +198,11 @@ def _sum_of_products(
             larger = np.asarray(op.reference(*most))
             spread, size = larger - size, larger
         # Below the normal numbers a product loses at most half of the least denormal.
-        bound = gamma(count, dtype) * size + count * denormal(dtype) + spread
+        bound = gamma(count, dtype) * size + count * denormal(dtype)
+        sizes = [each.astype(dtype) for each in most]
+        for name in names:
+            bound = np.maximum(bound, error_of(op, name, sizes, bound))
+        bound = bound + spread
         # Where the sizes overflow it depends on the order whether a sum does, and whether it is NaN.
         bound = np.where(size + bound <= np.finfo(dtype).max, bound, np.inf)
         return Expected(value.astype(dtype), value, bound)

@@ -16,6 +16,7 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import Array
 from inarch.definitions.compare import compare
 from inarch.definitions.expected import Expected
+from inarch.diagnosis.allowed import Taken, taken_by
 from inarch.diagnosis.contained import CrashError, contained, run_contained
 from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
@@ -82,12 +83,26 @@ class FaultPlace:
         }
 
 
+@dataclass(frozen=True)
+class CompiledPart:
+    """A part as it is compiled, and the algorithms by which its ops are computed."""
+
+    part: Slice
+    module: Module
+    taken: Taken
+
+    def run(self, inputs: Mapping[str, Array], seconds: float) -> dict[str, Array]:
+        """Its values by name. Raises CrashError where its code crashes, or takes longer than `seconds`."""
+        given = {name: inputs[name] for name in self.part.takes}
+        return run_contained(self.module, given, seconds)
+
+
 def compiled_part(
     part: Slice,
     context: Context,
     keywords: Mapping[str, Any],
     progress: Callable[[str, int, int], None],
-) -> Module:
+) -> CompiledPart:
     """A part as it is compiled. Backends that get nothing of it are no news.
 
     What is demanded of the whole and is of no use here is not demanded of the part any more.
@@ -97,23 +112,13 @@ def compiled_part(
         warnings.simplefilter("ignore")
         while True:
             try:
-                return compile_model(
-                    part.module.clone(), context=own_context(part, context), **wish
-                )
+                own = own_context(part, context)
+                made = compile_model(part.module.clone(), context=own, **wish)
+                return CompiledPart(part, made, taken_by(facts_of(own).get(Algorithms)))
             except IdleKernelError:
                 del part.module.attributes["inarch.microkernels"]
             except IdleAlgorithmError as idle:
                 drop_selection(part.module, idle.selection)
-
-
-def run_part(
-    part: Slice, module: Module, inputs: Mapping[str, Array], seconds: float
-) -> dict[str, Array]:
-    """The values of a compiled part by name.
-
-    Raises CrashError where its code crashes, or takes longer than `seconds`.
-    """
-    return run_contained(module, {name: inputs[name] for name in part.takes}, seconds)
 
 
 def own_context(part: Slice, context: Context) -> Context:

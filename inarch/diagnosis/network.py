@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import distance, largest
 from inarch.definitions.expected import Expected
-from inarch.diagnosis.allowed import expected_values, network_value, own_rounding
+from inarch.diagnosis.allowed import DIRECTLY, Taken, expected_values, network_value, own_rounding
 from inarch.diagnosis.compare import Difference, difference
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects.graph.elementwise.arithmetic import ModOp
@@ -80,17 +80,21 @@ def differing(
     return None
 
 
-def explained(part: Slice, context: Context, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def explained(
+    part: Slice, context: Context, inputs: Mapping[str, Array], taken: Taken = DIRECTLY
+) -> dict[str, Array]:
     """How far rounding may take each output: as measured, or by the bounds of all its steps."""
     if not _has_stairs(part.module):
-        return _measured(part, context, inputs)
-    known = expected_values(part, context, inputs)
+        return _measured(part, context, inputs, taken)
+    known = expected_values(part, context, inputs, taken)
     given = [inputs[name] for name in part.takes]
     own = dict(zip(part.gives, execute(part.module, given, context), strict=True))
     return {name: each.bound + distance(each.center, own[name]) for name, each in known.items()}
 
 
-def _measured(part: Slice, context: Context, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def _measured(
+    part: Slice, context: Context, inputs: Mapping[str, Array], taken: Taken
+) -> dict[str, Array]:
     names, block, every = value_names(part.module), main_block(part.module), steps(part.module)
     given = {names[each]: inputs[name] for each, name in zip(block.args, part.takes, strict=True)}
     returned = block.last_op
@@ -102,7 +106,7 @@ def _measured(part: Slice, context: Context, inputs: Mapping[str, Array]) -> dic
         entering = [plain[name] for name in one.takes]
         values = execute(one.module, entering, context)
         plain |= zip(one.gives, values, strict=True)
-        roundings.append(own_rounding(step, one, entering, values, context))
+        roundings.append(own_rounding(step, one, entering, values, context, taken))
     found = {name: np.zeros(()) for name in part.gives}
     for draw in range(_DRAWS):
         rng, drawn = np.random.default_rng(draw), dict(given)
@@ -111,8 +115,11 @@ def _measured(part: Slice, context: Context, inputs: Mapping[str, Array]) -> dic
             for name, value, bound in zip(one.gives, values, off, strict=True):
                 drawn[name] = value
                 if value.dtype.kind == "f":
-                    off_by = rng.choice([-1.0, 1.0], value.shape) * bound
-                    drawn[name] = np.asarray(value + off_by, value.dtype)
+                    # Where any number is right: NaN, and infinities.
+                    kind = bound if draw else np.where(np.isinf(bound), np.nan, bound)
+                    off_by = rng.choice([-1.0, 1.0], value.shape) * kind
+                    with np.errstate(invalid="ignore"):  # infinities of both signs
+                        drawn[name] = np.asarray(value + off_by, value.dtype)
         for name, own in gives.items():
             found[name] = np.maximum(found[name], distance(plain[own], drawn[own]))
     return {name: np.maximum(away, largest(away)) for name, away in found.items()}

@@ -20,7 +20,7 @@ from inarch.diagnosis.allowed import expected_values
 from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.contained import CrashError
 from inarch.diagnosis.fewest import failing_part, fewest, widened
-from inarch.diagnosis.locate import FaultPlace, compiled_part, place_of, run_part
+from inarch.diagnosis.locate import FaultPlace, compiled_part, place_of
 from inarch.diagnosis.network import differing, explained, network_verdict
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects.graph.op import shape_of, tensor_dtype
@@ -102,13 +102,6 @@ class Program:
         whole = ("give", "require_offload")
         return {key: value for key, value in self.keywords.items() if key not in whole}
 
-    def run(
-        self, part: Slice, inputs: Mapping[str, Array], keywords: Mapping[str, Any]
-    ) -> dict[str, Array]:
-        """What a part gives as it is compiled. Raises CrashError."""
-        module = compiled_part(part, self.context, keywords, self.progress)
-        return run_part(part, module, inputs, self.seconds)
-
     # -- faults
 
     def fault(
@@ -139,7 +132,8 @@ class Program:
         part = cut(self.module, chosen, every_value=not of_network)
         inputs = {name: values[name] for name in part.takes}
         try:
-            found = self.run(part, inputs, keywords)
+            made = compiled_part(part, self.context, keywords, self.progress)
+            found = made.run(inputs, self.seconds)
         except CrashError as error:
             return Fault(Crash(str(error)), part, inputs, {}, keywords), False
         except InternalError:
@@ -150,11 +144,11 @@ class Program:
             tolerances = self.tolerances if of_network else ()
             given = [inputs[name] for name in part.takes]
             own = dict(zip(part.gives, execute(part.module, given, self.context), strict=True))
-            explain = partial(explained, part, self.context, inputs)
+            explain = partial(explained, part, self.context, inputs, made.taken)
             seen = network_verdict(own, found, explain, tolerances)
             one, expected, is_near = seen.difference, seen.expected, seen.is_near
         else:
-            expected = expected_values(part, self.context, inputs)
+            expected = expected_values(part, self.context, inputs, made.taken)
             one = differing(expected, found)
             is_near = one is None
         if one is None:
@@ -254,7 +248,8 @@ class Program:
     def _is_right_by_host(self, fault: Fault) -> bool:
         """Whether a part is right where no backend takes part."""
         try:
-            found = self.run(fault.part, fault.inputs, self.of_host())
+            made = compiled_part(fault.part, self.context, self.of_host(), self.progress)
+            found = made.run(fault.inputs, self.seconds)
         except CrashError:
             return False
         return differing(fault.expected, found) is None

@@ -11,11 +11,11 @@ from typing import Any
 from inarch.core.errors import UsageError, unknown
 from inarch.core.lazy import Array, np
 from inarch.diagnosis.against import Peer, WrongImport
-from inarch.diagnosis.allowed import expected_values
+from inarch.diagnosis.allowed import Taken, expected_values
 from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.contained import CrashError
 from inarch.diagnosis.dense import dense_values
-from inarch.diagnosis.locate import FaultPlace, compiled_part, own_context, run_part
+from inarch.diagnosis.locate import CompiledPart, FaultPlace, compiled_part, own_context
 from inarch.diagnosis.network import differing
 from inarch.diagnosis.program import Fault, Program, Progress
 from inarch.diagnosis.regions import (
@@ -33,7 +33,6 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.offload import is_wanted
 from inarch.driver.options import DEFAULT_HOST, Options
-from inarch.runtime.module import Module
 from inarch.testing import random_inputs
 
 LEAST_SECONDS = 60.0
@@ -156,7 +155,7 @@ class _Check:
         self.options = options
         self.progress = progress
         self.peers = 0
-        self.compiled: dict[str, Module] = {}
+        self.compiled: dict[str, CompiledPart] = {}
 
     def run(self) -> ModelVerdict:
         keywords, context = dict(self.options.keywords), new_context()
@@ -271,8 +270,8 @@ class _Check:
         self.peers = len(peer.values) - len(peer.odd)
         return wrong
 
-    def _run(self, part: Slice, inputs: Mapping[str, Array], key: str) -> dict[str, Array]:
-        """What a part gives, compiled by the host; once for all seeds. Raises CrashError."""
+    def _compiled(self, part: Slice, key: str) -> CompiledPart:
+        """By the host, to give all its values; once for all seeds."""
         if key not in self.compiled:
             self.progress(f"compile {key}", 0, 1)
             program = self.program
@@ -281,22 +280,22 @@ class _Check:
                 for name, value in program.of_host().items()
                 if part is program.whole or name != "schedule"  # which names nests of several ops
             }
-            made = compiled_part(part, program.context, wish, self.progress)
-            self.compiled[key] = made
-        return run_part(part, self.compiled[key], inputs, self.program.seconds)
+            self.compiled[key] = compiled_part(part, program.context, wish, self.progress)
+        return self.compiled[key]
 
     def _steps(self, values: Mapping[str, Array]) -> Fault | None:
         """Each step's values in the program that gives them all, from the values that it had itself."""
         program, keywords = self.program, self.program.of_host()
         try:
-            found = {**values, **self._run(program.whole, values, "with every value")}
+            whole = self._compiled(program.whole, "with every value")
+            found = {**values, **whole.run(values, program.seconds)}
         except CrashError as error:
             first = Fault(Crash(str(error)), program.whole, values, {}, keywords)
             return program.smallest(values, first, of_network=False)
         for number, step in enumerate(program.steps):
             self.progress(f"check {step.name}", number, len(program.steps))
             part = cut(program.module, [step], every_value=True)
-            if (fault := self._fault(part, found, found)) is not None:
+            if (fault := self._fault(part, found, found, whole.taken)) is not None:
                 return program.cut_out(step, found, keywords) or fault
         return None
 
@@ -306,7 +305,8 @@ class _Check:
         part = apart(program.module)
         dense = dense_values(part, program, values, seed)
         try:
-            found = self._run(part, dense, "each op alone")
+            alone = self._compiled(part, "each op alone")
+            found = alone.run(dense, program.seconds)
         except CrashError as error:
             return self._crash_alone(values, dense) or Fault(
                 Crash(str(error)), part, dense, {}, program.of_host()
@@ -315,7 +315,7 @@ class _Check:
             self.progress(f"check {step.name} alone", number, len(program.steps))
             one = cut(program.module, [step], every_value=True)
             given = {name: dense[own_name(name, number)] for name in one.takes}
-            if (fault := self._fault(one, given, found)) is not None:
+            if (fault := self._fault(one, given, found, alone.taken)) is not None:
                 return program.cut_out(step, {**values, **given}, program.of_host()) or fault
         return None
 
@@ -331,10 +331,14 @@ class _Check:
         return None
 
     def _fault(
-        self, part: Slice, inputs: Mapping[str, Array], found: Mapping[str, Array]
+        self,
+        part: Slice,
+        inputs: Mapping[str, Array],
+        found: Mapping[str, Array],
+        taken: Taken,
     ) -> Fault | None:
         """Of one step, of which `found` was found."""
-        expected = expected_values(part, self.program.context, inputs)
+        expected = expected_values(part, self.program.context, inputs, taken)
         one = differing(expected, found)
         if one is None:
             return None

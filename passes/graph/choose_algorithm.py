@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -39,6 +39,7 @@ from inarch.passes.lower.algorithm import (
     asked_for,
     bound_of,
     described,
+    known_numbers,
     policy_of,
     refusal,
     selections_of,
@@ -98,42 +99,17 @@ class ChooseAlgorithmPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _mark(op, selections_of(op))
         policy = POLICIES.index(policy_of(op))
-        known: dict[object, list[Weighed]] = {}
+        known: dict[object, Weighed] = {}
         facts_of(ctx).put(report := Algorithms())
         for each in _ops(op):
             there = dict(algorithms_of(each))
             if not there:
                 continue
-            key = _key(each)
-            if key not in known:
-                known[key] = self._weighed(ctx, op, each, there, policy)
-            taken = self._taken(ctx, op, each, known[key])
+            weighed = _weighed(ctx, op, each, there, policy, known)
+            taken = self._taken(ctx, op, each, weighed)
             if taken != DIRECT and (said := described(each, taken)) not in report.taken:
                 report.taken.append(said)
-            report.found.append((location_text(each) or each.name, _first(known[key], taken)))
-
-    def _weighed(
-        self,
-        ctx: Context,
-        module: ModuleOp,
-        op: Operation,
-        there: dict[str, Algorithm],
-        policy: int,
-    ) -> list[Weighed]:
-        asked = asked_for(op)
-        found: list[Weighed] = []
-        for name, algorithm in there.items():
-            why = refusal(op, name, algorithm)
-            bound = bound_of(op, name, algorithm) if why is None else None
-            if bound is not None and policy < POLICIES.index(bound.policy) and name != asked:
-                why = f"expected numerics '{bound.policy}' for it"
-            found.append(Weighed(name, bound=str(bound or ""), refused=why or ""))
-        if all(one.refused for one in found):
-            return [Weighed(DIRECT), *found]
-        return [
-            one if one.refused else priced(ctx, module, op, one)
-            for one in (Weighed(DIRECT), *found)
-        ]
+            report.found.append((location_text(each) or each.name, _first(weighed, taken)))
 
     def _taken(self, ctx: Context, module: ModuleOp, op: Operation, all_: list[Weighed]) -> str:
         asked = asked_for(op)
@@ -152,6 +128,37 @@ class ChooseAlgorithmPass(ModulePass):
 
 
 PASS = ChooseAlgorithmPass
+
+
+def _weighed(
+    ctx: Context,
+    module: ModuleOp,
+    op: Operation,
+    there: dict[str, Algorithm],
+    policy: int,
+    known: dict[object, Weighed],
+) -> list[Weighed]:
+    """Direct and the others. `known`: prices so far; ops that are alike have one price."""
+    asked, store = asked_for(op), store_of(ctx)
+    found: list[Weighed] = []
+    for name, algorithm in there.items():
+        why = refusal(op, name, algorithm)
+        bound = None
+        if why is None:
+            bound = bound_of(op, name, algorithm, lambda value: known_numbers(value, store))
+            if policy < POLICIES.index(bound.policy) and name != asked:
+                why = f"expected numerics '{bound.policy}' for it"
+        found.append(Weighed(name, bound=str(bound or ""), refused=why or ""))
+    if all(one.refused for one in found):
+        return [Weighed(DIRECT), *found]
+    weighed: list[Weighed] = []
+    for one in (Weighed(DIRECT), *found):
+        key = (one.name, _key(op))
+        if not one.refused and key not in known:
+            known[key] = priced(ctx, module, op, one)
+        price = known.get(key)
+        weighed.append(one if one.refused or price is None else replace(price, bound=one.bound))
+    return weighed
 
 
 def _mark(module: ModuleOp, selections: Sequence[str]) -> None:

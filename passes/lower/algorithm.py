@@ -8,19 +8,23 @@ The op's own nest is the algorithm `direct`. `choose-algorithm` writes the chose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from inarch.core.blame import raised
 from inarch.core.errors import InarchError, PluginError, UsageError, unknown
+from inarch.core.lazy import Array, np
 from inarch.core.plugins import API_VERSION, Extensions
+from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.loop.memory import buffer_shape
+from inarch.ir.context import ConstantStore
 from inarch.ir.location import location_text
+from inarch.ir.payload.constants import constant_array
 from inarch.passes.lower.builder import LoopBuilder
 
 ATTRIBUTE = "inarch.algorithm"
@@ -40,11 +44,11 @@ error bound is at most direct's. `fast`: also algorithms with a larger or a stat
 
 @dataclass(frozen=True)
 class Bound:
-    """The error of an algorithm: `ratio` times direct's bound, both in the largest |x| and |w| of a window.
+    """The greatest error of a result, of the greatest that direct may have: `ratio`, over inputs of one size.
 
-    An output that is small beside others of its tile has the absolute error of the large ones. A proved bound
-    holds for all inputs that do not overflow and are not denormal; a statistical one (`is_statistical`) was
-    measured on drawn inputs.
+    Proved for all inputs |x| <= X that neither overflow nor are denormal, or `is_statistical`: of drawn
+    inputs. Bounds of single elements are those of `Algorithm.error`: an element that is small beside its
+    neighbours may have the error of those.
     """
 
     ratio: float
@@ -61,23 +65,43 @@ class Bound:
 
     def __str__(self) -> str:
         kind = "of drawn inputs" if self.is_statistical else "proved"
-        return f"error at most {self.ratio:.2g} of direct's bound in max |x|, max |w| ({kind})"
+        return f"greatest error at most {self.ratio:.2f} of direct's ({kind})"
+
+
+Known = Callable[[SSAValue], "Array | None"]
+"""The numbers of an operand that is a constant; None where they are not at hand."""
+
+
+def known_numbers(value: SSAValue, store: ConstantStore) -> Array | None:
+    """Of a constant whose numbers are in the store."""
+    if not isinstance(value.owner, ConstantOp):
+        return None
+    held = value.owner.value
+    if isinstance(held, DenseResourceAttr) and held.resource_handle.data not in store:
+        return None
+    return constant_array(held, store)
 
 
 @dataclass(frozen=True)
 class Algorithm:
     """Another way to compute `op`, a class of graph ops.
 
-    `refuses(op)` returns the reason why the algorithm does not apply to an op, or None. `bound(op)` returns
-    its error bound. `lower(op, builder)` appends nests that write the op's results (`builder.result`).
-    `builder.buffers` maps operands to buffers, and `builder.place` gives their layouts.
+    `refuses(op)` returns the reason why the algorithm does not apply to an op, or None. `bound(op, known)`
+    returns the greatest error of its result. `lower(op, builder)` appends nests that write the op's results
+    (`builder.result`). `builder.buffers` maps operands to buffers, and `builder.place` gives their layouts.
     """
 
     op: type[Operation]
     refuses: Callable[[Operation], str | None]
     lower: Callable[[Operation, LoopBuilder], None]
-    bound: Callable[[Operation], Bound]
+    bound: Callable[[Operation, Known], Bound]
     description: str = ""
+    error: Callable[[Operation, Sequence[Array]], Array] | None = None
+    """`error(op, operands)`: how far rounding may take each element of the result, for these operands.
+
+    An array of float64 of the result's shape; infinite where any number is right. None: `ratio` times
+    direct's, by element. `inarch verify` judges by it.
+    """
     api: int = API_VERSION
 
 
@@ -145,12 +169,29 @@ def refusal(op: Operation, name: str, algorithm: Algorithm) -> str | None:
     raise _fault(op, name, f"refuses by {found!r}; expected a reason, or None")
 
 
-def bound_of(op: Operation, name: str, algorithm: Algorithm) -> Bound:
+def bound_of(op: Operation, name: str, algorithm: Algorithm, known: Known) -> Bound:
     """The algorithm's error bound on an op that it applies to. Raises PluginError where its code fails."""
-    found: object = _asked(op, name, algorithm.bound)
+    found: object = _asked(op, name, lambda op: algorithm.bound(op, known))
     if isinstance(found, Bound) and found.ratio >= 0:
         return found
     raise _fault(op, name, f"has the bound {found!r}; expected a Bound of a ratio >= 0")
+
+
+def error_of(op: Operation, name: str, operands: Sequence[Array], direct: Array) -> Array:
+    """How far rounding by an algorithm may take each element, where it may take direct's `direct`."""
+    algorithm = algorithm_of(op, name)
+    if algorithm is None:
+        return direct
+    if algorithm.error is None:
+        known = dict(zip(op.operands, operands, strict=True)).get
+        return direct * max(1.0, bound_of(op, name, algorithm, known).ratio)
+    error = algorithm.error
+    found: object = _asked(op, name, lambda op: error(op, operands))
+    shape = np.shape(cast("Array", found))
+    if shape == direct.shape:
+        made = np.asarray(found, np.float64)
+        return np.where(np.isnan(made), np.inf, made)
+    raise _fault(op, name, f"has an error of shape {shape}; expected {direct.shape}")
 
 
 def _asked(op: Operation, name: str, ask: Callable[[Operation], object]) -> object:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.passes.lower.algorithm import Bound
 from inarch.passes.lower.winograd.nests import algorithm
 from inarch.passes.lower.winograd.points import Winograd
 
@@ -13,18 +11,10 @@ _POINTS = ("0", "3/4", "-3/4", "3/2", "-3/2")
 _RATIO = 4.0
 """Of the greatest error of direct's: 240 drawn convolutions of 32 channels and more are below 3.4."""
 
-
-def _bound(_op: ConvOp) -> Bound:
-    return Bound(
-        _RATIO,
-        is_statistical=True,
-        about="inputs below 1e37; a tile of 4x4 outputs that reads an infinity or a NaN is NaN",
-    )
-
-
 ALGORITHM = algorithm(
     Winograd(4, tuple(map(Fraction, _POINTS))),
-    _bound,
     32,
     "3x3 windows by 36 products for 144 (Winograd's F(4x4, 3x3))",
+    "inputs below 1e37; a tile of 4x4 outputs that reads an infinity or a NaN is NaN",
+    _RATIO,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
@@ -20,23 +20,40 @@ from inarch.dialects.nest_spec import NestBuilder
 from inarch.dialects.scalar import Scalar, constant
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.types import f32
-from inarch.passes.lower.algorithm import Algorithm, Bound
+from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.winograd.bounds import error_of, ratio
 from inarch.passes.lower.winograd.points import WINDOW, Winograd
 from inarch.passes.lower.winograd.tiles import Region, Tiles
 from inarch.passes.lower.winograd.transforms import Grid, both, flat
 
 
 def algorithm(
-    winograd: Winograd, bound: Callable[[ConvOp], Bound], least: int, description: str
+    winograd: Winograd, least: int, description: str, about: str, drawn: float | None = None
 ) -> Algorithm:
-    """The algorithm as an extension; it refuses convolutions of fewer than `least` channels."""
+    """The algorithm as an extension; it refuses convolutions of fewer than `least` channels.
+
+    `drawn`: the ratio of its greatest error to direct's for drawn inputs; None: the ratio is proved.
+    """
+
+    def bound(op: Operation, known: Known) -> Bound:
+        assert isinstance(op, ConvOp), "another op is refused"
+        if drawn is not None:
+            return Bound(drawn, is_statistical=True, about=about)
+        image, channels, weights = shape_of(op.x)[2:], shape_of(op.x)[1], known(op.w)
+        return Bound(ratio(winograd, channels, image, ints(op.pads), weights), about=about)
+
+    def error(op: Operation, operands: Sequence[Array]) -> Array:
+        assert isinstance(op, ConvOp), "another op is refused"
+        return error_of(winograd, operands, ints(op.pads))
+
     return Algorithm(
         ConvOp,
         lambda op: refuses(op, least),
         partial(lower, winograd),
-        cast("Callable[[Operation], Bound]", bound),
+        bound,
         description=description,
+        error=error,
     )
 
 

@@ -1,4 +1,4 @@
-"""The matrices of F(m x m, 3 x 3) by its points, and the bound of its errors."""
+"""The matrices of F(m x m, 3 x 3) by its points."""
 
 from __future__ import annotations
 
@@ -50,22 +50,6 @@ class Winograd:
         ]
         return (*rows, tuple(_product(self.points)))
 
-    def ratio(self, channels: int) -> float:
-        """The largest ratio of the error bound to direct's, for equal |x| and |w|; u is the unit roundoff.
-
-        |A^T| [(|G| 1 1^T |G^T|) (|B^T| 1 1^T |B|)] |A| (C + d) u / (9 C u), d roundings in the transforms.
-        """
-        roundings = 2 * (_terms(self.inputs) + _terms(self.outputs)) + 1
-        one = max(
-            sum(
-                abs(a) * sum(map(abs, self.weights[j])) * sum(map(abs, self.inputs[j]))
-                for j, a in enumerate(row)
-            )
-            for row in self.outputs
-        )
-        taps = WINDOW**2
-        return float(one * one / taps) * (channels + roundings) / (taps * channels)
-
 
 def _product(roots: Sequence[Fraction]) -> list[Fraction]:
     """The coefficients of the product of x - root, the lowest first."""
@@ -75,8 +59,3 @@ def _product(roots: Sequence[Fraction]) -> list[Fraction]:
             a - root * b for a, b in zip([Fraction(0), *found], [*found, Fraction(0)], strict=True)
         ]
     return found
-
-
-def _terms(matrix: Matrix) -> int:
-    """The largest number of nonzero terms in a row."""
-    return max(sum(1 for one in row if one) for row in matrix)

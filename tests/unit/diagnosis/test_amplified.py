@@ -11,6 +11,7 @@ import pytest
 
 from inarch.core.lazy import Array
 from inarch.core.rounding import WHOLE, relative
+from inarch.diagnosis.locate import CompiledPart
 from inarch.diagnosis.network import explained
 from inarch.diagnosis.program import Program
 from inarch.diagnosis.slices import cut, steps
@@ -80,7 +81,7 @@ def test_a_network_that_amplifies_rounding_is_right_and_one_with_a_fault_is_not(
         def ran(*_: object) -> Mapping[str, Array]:
             return {"y": result}
 
-        monkeypatch.setattr(Program, "run", ran)
+        monkeypatch.setattr(CompiledPart, "run", ran)
         return program.fault(program.steps, values, {}, of_network=True) is None
 
     def checked(artifact: str, reference: str) -> int:

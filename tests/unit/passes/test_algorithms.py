@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 import inarch
 from effort import effort
 from inarch.core.errors import InarchError
+from inarch.diagnosis.allowed import expected_values
+from inarch.diagnosis.slices import cut, steps
+from inarch.diagnosis.verify import VerifyOptions, verify_model
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
 from inarch.driver.options import Options
@@ -114,8 +118,73 @@ def test_the_numerics_say_what_is_chosen_by_cost(tmp_path: Path) -> None:
     assert _taken(path) == {"conv": ["winograd-2x2", "direct"]}
     assert _taken(path, numerics="fast")["conv"][0] == "winograd-4x4"
     assert _taken(path, algorithms=["conv=winograd-2x2", "con*=direct"])["conv"][0] == "direct"
-    few = _model(tmp_path, (1, 32, 28, 28), 32, (1, 1, 1, 1), 0)
-    assert _taken(few) == {"conv": ["direct"]}, "of 32 channels the bound is above direct's"
+    few = _model(tmp_path, (1, 24, 28, 28), 24, (1, 1, 1, 1), 0)
+    assert _taken(few) == {"conv": ["direct"]}, "of 24 channels the bound is above direct's"
+
+
+def test_weights_of_several_sizes_are_direct_unless_asked_otherwise(tmp_path: Path) -> None:
+    """A first row of 1e6 beside rows of 1e-6: tiles mix what direct keeps apart."""
+    path = _model(tmp_path, (1, 64, 28, 28), 64, (1, 1, 1, 1), 0)
+    _change_weights(path, lambda w: w * np.array([1e6, 1e-6, 1e-6], "f4")[:, None])
+    assert _taken(path) == {"conv": ["direct"]}
+    assert _taken(path, algorithms=["conv=winograd-2x2"])["conv"][0] == "winograd-2x2"
+
+
+def _change_weights(path: Path, change: Callable[[Array], Array]) -> None:
+    held = dict(np.load(path.with_suffix(".npz")))
+    np.savez(path.with_suffix(".npz"), w=change(held["w"]).astype("f4"), b=held["b"])
+
+
+def _spread(x: Array) -> Array:
+    """Rows of sizes from 1e-24 to 1e24."""
+    return x * (10.0 ** np.linspace(-24, 24, x.shape[2])).astype("f4")[:, None]
+
+
+def _infinite(x: Array) -> Array:
+    x[0, 3, 2, 3], x[0, 7, 5, 0], x[0, 1, 6, 6] = np.inf, -np.inf, np.nan
+    return x
+
+
+SPOILED: dict[str, Callable[[Array], Array]] = {
+    "rows of several sizes": _spread,
+    "infinities": _infinite,
+    "denormal": lambda x: x * np.float32(1e-40),
+    "near the largest": lambda x: np.sign(x) * np.float32(3e37),
+}
+
+
+@pytest.mark.parametrize("spoiled", SPOILED)
+@pytest.mark.parametrize("name", ["winograd-2x2", "winograd-4x4"])
+def test_each_element_is_within_the_bound_of_the_algorithm(
+    name: str, spoiled: str, tmp_path: Path
+) -> None:
+    """Also of elements that are small beside their neighbours, which are not within direct's."""
+    path, image = _spoiled(tmp_path, spoiled)
+    found = inarch.compile(path, target=TARGET, algorithms=[f"conv={name}"])(image)
+    context = new_context()
+    module = import_model(path, context)
+    whole = cut(module, steps(module), every_value=True)
+    given = dict.fromkeys(whole.takes, image)
+    *_, own = expected_values(whole, context, given, {"conv": frozenset({name})}).values()
+    assert own.accepts(found).all()
+    *_, direct = expected_values(whole, context, given).values()
+    if spoiled == "rows of several sizes" or (name, spoiled) == ("winograd-4x4", "infinities"):
+        assert not direct.accepts(found).all()
+
+
+def test_verify_judges_by_the_bound_of_the_algorithm(tmp_path: Path) -> None:
+    """Tiles that read an infinity are NaN."""
+    path, image = _spoiled(tmp_path, "infinities")
+    wish = {"target": TARGET, "algorithms": ["conv=winograd-4x4"]}
+    verdict = verify_model(path, VerifyOptions(keywords=wish, inputs={"x": image}))
+    assert verdict.is_right, verdict
+
+
+def _spoiled(folder: Path, kind: str) -> tuple[Path, Array]:
+    """A convolution that does not read its last row, and an image."""
+    path = _model(folder, (1, 32, 7, 7), 32, (1, 1, 1, 1), 0)
+    _change_weights(path, lambda w: w * np.array([1, 1, 0], "f4")[:, None])
+    return path, SPOILED[kind](np.random.default_rng(0).standard_normal((1, 32, 7, 7)).astype("f4"))
 
 
 OUTSIDE = """
@@ -123,7 +192,6 @@ from dataclasses import replace
 from fractions import Fraction
 from inarch.passes.lower.winograd.nests import algorithm
 from inarch.passes.lower.winograd.points import Winograd
-from inarch.passes.lower.algorithm import Bound
 
 class Wrong(Winograd):
     @property
@@ -132,7 +200,7 @@ class Wrong(Winograd):
         return (tuple(one * Fraction(101, 100) for one in first), *rest)
 
 POINTS = (Fraction(0), Fraction(1), Fraction(-1))
-ALGORITHM = algorithm(Wrong(2, POINTS), lambda op: Bound(0.8), 16, "")
+ALGORITHM = algorithm(Wrong(2, POINTS), 16, "", "")
 """
 
 
@@ -156,7 +224,7 @@ from inarch.passes.lower.algorithm import Algorithm, Bound
 def lower(op, builder):
     {lower}
 
-ALGORITHM = Algorithm(ConvOp, lambda op: {refuses}, lower, lambda op: Bound(1.0))
+ALGORITHM = Algorithm(ConvOp, lambda op: {refuses}, lower, lambda op, known: Bound(1.0))
 """
 FAULTS = {
     "raises": ("raise KeyError('x')", "None", "raises KeyError: 'x' (conv_bad.py:6)"),
