@@ -40,7 +40,7 @@ class Job:
     quiet_s: float
     """CPU seconds that it takes on the quiet reference machine; its limit is `SLACK` times that."""
     read: Callable[[Job], Iterator[Case]] | None = None
-    """The cases that are new in what it has written; None: it says none."""
+    """Reads new cases from the output; None: it prints none."""
     again: Callable[[str], list[str]] | None = None
     """What runs one of its cases alone."""
     flakes: bool = True

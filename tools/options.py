@@ -117,8 +117,8 @@ def add_algorithm_options(parser: argparse.ArgumentParser) -> None:
         "--numerics",
         default="bounded",
         metavar="strict|bounded|fast",
-        help="which algorithms may be chosen: strict, what each op states; bounded (default), those whose "
-        "errors have a proved bound that is no larger; fast, also those of which drawn inputs say so",
+        help="which algorithms the compiler may choose: strict, the ops' own; bounded (default), also those "
+        "with a proved error bound that is no larger; fast, also those with a statistical bound",
     )
 
 

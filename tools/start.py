@@ -100,7 +100,7 @@ def _ends_us(number: int) -> bool:
 
 
 class _Heard:
-    """The signals that came to the main thread, and what they do there."""
+    """Signals that the main thread received, and their effect."""
 
     def __init__(self) -> None:
         self.first = 0

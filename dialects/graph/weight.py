@@ -1,4 +1,4 @@
-"""How much an op of a graph means: what is lowered of it, and so how long that takes."""
+"""An estimate of the number of operations that lowering a graph op makes, and so of its compile time."""
 
 from __future__ import annotations
 

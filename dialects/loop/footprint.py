@@ -92,8 +92,8 @@ def _meet_nowhere(a: Form, b: Form, step: int) -> bool:
 class _Difference:
     """An element of one form less one of another: `constant + sum of step * x`, x between bounds.
 
-    Which x make it 0 is searched for from the largest step on: what is left must be in reach of the smaller
-    ones, and a multiple of their divisor. So few values are left that most searches are short.
+    A search finds x with difference 0. It fixes one x after another, the largest step first. The remainder
+    must be within reach of the smaller steps, and a multiple of their divisor, which prunes most values.
     """
 
     constant: int

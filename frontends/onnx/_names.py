@@ -20,7 +20,7 @@ def check_names(model: ModelProto, where: str) -> None:
 
 
 def _of_model(model: ModelProto) -> Iterator[str]:
-    """All of them: of graphs in graphs after those of the graph around them."""
+    """All names of a model; names of a nested graph come after the names of the graph around it."""
     pending = [model.graph]
     for function in model.functions:
         yield from _of_function(function, pending)
@@ -38,7 +38,7 @@ def _of_model(model: ModelProto) -> Iterator[str]:
 
 
 def _of_function(function: FunctionProto, inner: list[GraphProto]) -> Iterator[str]:
-    """Without those of graphs within it, which are added to `inner`."""
+    """The names of a function, without its nested graphs, which it adds to `inner`."""
     yield from (function.name, function.domain, *function.input, *function.output)
     yield from _of_nodes(function.node, inner)
     yield from (entry.domain for entry in function.opset_import)

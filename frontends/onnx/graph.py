@@ -417,9 +417,9 @@ def _without(node: NodeProto, absent: set[str]) -> NodeProto:
 
 
 def _sorted(nodes: Sequence[NodeProto], takes: Sequence[Sequence[str]]) -> Sequence[int]:
-    """The nodes so that each comes after those whose outputs it takes; those of a cycle as they stand.
+    """The indices of the nodes in topological order; nodes of a cycle stay in place.
 
-    In the given order as far as that goes. ONNX asks for sorted graphs, but not all who edit them care.
+    The given order is kept where possible. ONNX requires sorted graphs, but some editors do not sort them.
     """
     maker = {name: at for at, node in enumerate(nodes) for name in node.output if name}
     sources = [[maker[name] for name in taken if name in maker] for taken in takes]

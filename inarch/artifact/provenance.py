@@ -43,9 +43,9 @@ class Provenance:
     """Version of the C compiler, as that says it."""
     flags: tuple[str, ...] = ()
     numerics: str = ""
-    """Which algorithms could be chosen: the policy."""
+    """The policy by which algorithms were chosen."""
     algorithms: tuple[tuple[str, int], ...] = ()
-    """Those that were, beside what ops state, and of how many ops."""
+    """The chosen algorithms other than direct, and the number of ops of each."""
     metadata: tuple[tuple[str, str], ...] = ()
     said: tuple[tuple[str, str], ...] = ()
     """Metadata of the model itself."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def processor_seconds(pid: int) -> float:
-    """Of a process and of those of its children that have ended; 0 when it is gone."""
+    """CPU seconds of a process and of its ended children; 0 when it does not exist."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -110,8 +110,8 @@ class Options:
     algorithms: Sequence[str] = ()
     """`SELECTOR=algorithm`: ops that are computed by it, wherever it applies (docs/algorithms.md)."""
     numerics: str = "bounded"
-    """Which algorithms may be chosen: `strict`, those that ops state; `bounded`, whose errors have a proved
-    bound that is no larger; `fast`, of which drawn inputs say so."""
+    """Which algorithms the compiler may choose: `strict`, the ops' own; `bounded`, also algorithms with a
+    proved error bound that is no larger; `fast`, also algorithms with a statistical bound."""
     measure: bool = True
     """Calls of kernels that state no cost are measured, once on each machine; else they are estimated."""
     records: Sequence[str | Path] = ()

@@ -1,4 +1,4 @@
-"""What a run of the tuner came to: records, what was measured and what is left, and where its time went."""
+"""The result of a run of the tuner: records, choices measured and choices left, and its time by activity."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Outcome:
         return self.untuned / self.tuned if self.tuned else 1.0
 
     def time_said(self, budget: float) -> str:
-        """A line on the time: how much of the budget was used, for what, and what was not done."""
+        """A line on the time: the used part of the budget, by activity, and the choices that are left."""
         parts = {name: self.spent[name] for name in PARTS if name in self.spent}
         rest = self.passed - sum(parts.values())
         if rest >= _SHORT:  # several workers spend more than passes

@@ -60,7 +60,7 @@ class _Variant:
 
 
 class _Clock:
-    """What was done so far -> seconds."""
+    """Seconds so far, by activity."""
 
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}

@@ -251,7 +251,7 @@ class Tuner:
         return int(min(VARIANTS, builds - 1 - TOGETHER))
 
     def _leave(self, batch: Mapping[str, Sequence[Unit]]) -> None:
-        """Counts what is not measured of what passes decide; names ops of which no other way was."""
+        """Counts choices that were not measured; names the ops of which no alternative was."""
         measured, left = self._choices
         for space, units in batch.items():
             for one in units:

@@ -116,7 +116,7 @@ def _edges(
 ) -> list[Edge]:
     """The edges to a nest whose producers may move to it; the latest producer first.
 
-    That of a residual block is the one that nothing else waits for.
+    In a residual block it is the producer without other consumers.
     """
     edges = [
         edge

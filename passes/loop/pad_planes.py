@@ -30,7 +30,7 @@ from inarch.ir.types import dtype_of, memref
 from inarch.machine.machine import Machine
 
 _LEAST_PLANE = 16
-"""Lines of a plane, at least: what is added, two lines at most, is little of it."""
+"""The smallest plane to pad, in cache lines: padding adds two lines at most, an eighth of it."""
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,7 @@ class _Sharing:
         self._tell(shared, Sharing(location_text(shared), us, name, turns, ""))
 
     def _once(self, op: ForOp) -> None:
-        """A loop of one turn at most runs in order, whoever made it parallel: loops in it may be shared."""
+        """Makes a loop with at most one iteration serial, so that loops in it may be parallel."""
         if op.mode.data == "serial" and is_kept(op):
             return
         op.mode = StringAttr("serial")

@@ -1,11 +1,11 @@
-"""The order of the loops of what no microkernel does: reductions run along the rows of their output.
+"""The order of the loops of nests without a microkernel: reductions run along the rows of their output.
 
     for c, oh, ow: for kh, kw: y[c, oh, ow] = max(...)     -->     for c, oh: for kh, kw: for ow: ...
 
 The C compiler vectorises the innermost loop: the contiguous iterator of the output goes there, where an
 operand follows along. The chains of a scan run side by side (`nests/chains.py`), and columns of a reduction
-with several outputs; an arg-reduction along what is contiguous runs in lanes. Elementwise nests run along
-what they read (`nests/along.py`), maps of several outputs in lanes (`nests/lanes.py`).
+with several outputs. An arg-reduction along a contiguous iterator runs in lanes. Elementwise nests run along
+their contiguous reads (`nests/along.py`), and maps of several outputs in lanes (`nests/lanes.py`).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MAX_ROW_ACCUMULATORS = 4096
 class ScheduleNestsPass(ModulePass):
     """Puts the contiguous output iterator of a reduction innermost, and some chains of a scan inside it.
 
-    Of a reduction with several outputs a strip of columns goes inside; an arg-reduction of rows, and a map of
-    several outputs along what is contiguous, get the mode `vector`.
+    In a reduction with several outputs a strip of columns goes inside. The contiguous iterator of an
+    arg-reduction of rows, and of a map of several outputs, gets the mode `vector`.
     """
 
     name = "schedule-nests"

@@ -148,9 +148,9 @@ class LoopBuilder:
         writes: Sequence[tuple[SSAValue, Sequence[AffineExpr | int]]],
         body: Callable[[Sequence[Scalar]], Sequence[Scalar]],
     ) -> NestOp:
-        """A nest without reduction, of several outputs, over buffers as they lie: each access is inside.
+        """A nest without reduction, with several outputs, over physical buffers; no access is out of bounds.
 
-        `body` takes the elements that are read and gives those that are written.
+        `body` maps the elements that are read to the elements that are written.
         """
         buffers = [buffer for buffer, _ in (*reads, *writes)]
         block = Block(arg_types=[memref_of(buffer).element_type for buffer in buffers])

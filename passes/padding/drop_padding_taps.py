@@ -238,15 +238,15 @@ def _windows(nest: NestOp, position: int, margins: _Margins) -> list[_Window]:
 
 
 def _window(nest: NestOp, form: Linear, points: Sequence[int], tap: int, inside: _Range) -> _Window:
-    """Taps in groups by the points at which they read `inside`; those that never do are in none."""
+    """Groups of taps by the points at which they read `inside`; taps that never do are in no group."""
     point = points[0] if points else None
     count = nest.sizes[point] if point is not None else 1
     step = form.coefficients[point] if point is not None else 0
     taps = nest.sizes[tap]
-    first, behind = _met(
+    first, after = _met(
         form.constant + form.coefficients[tap] * np.arange(taps), step, count, inside
     )
-    changes = np.flatnonzero((np.diff(first) != 0) | (np.diff(behind) != 0)) + 1
+    changes = np.flatnonzero((np.diff(first) != 0) | (np.diff(after) != 0)) + 1
     begins = [0, *changes.tolist()]
     groups = tuple(
         _Group((begin, end), (low, high))
@@ -254,7 +254,7 @@ def _window(nest: NestOp, form: Linear, points: Sequence[int], tap: int, inside:
             begins,
             [*begins[1:], taps],
             first[begins].tolist(),
-            behind[begins].tolist(),
+            after[begins].tolist(),
             strict=True,
         )
         if low < high
@@ -263,7 +263,7 @@ def _window(nest: NestOp, form: Linear, points: Sequence[int], tap: int, inside:
 
 
 def _met(starts: Array, step: int, count: int, inside: _Range) -> tuple[Array, Array]:
-    """Of `count` points p those with `start + step * p` inside: the first, and the one behind the last."""
+    """The range of points p below `count` with `start + step * p` inside: the first, and the last plus 1."""
     low, high = inside
     if step < 0:
         starts, step, low, high = -starts, -step, 1 - high, 1 - low

@@ -18,13 +18,13 @@ import pytest
 
 PREFIX = "INARCH_MUTANTS_"
 told = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
-"""What is wanted; lit's format empties the environment while a test runs."""
+"""Settings; lit's format empties the environment while a test runs."""
 _seen: set[int] = set()
 _failed: set[str] = set()
 
 
 def tell(**values: str) -> None:
-    """Changes what is wanted, of this process and of those that it starts; an empty text takes it away."""
+    """Changes settings of this process and of processes that it starts; an empty text deletes one."""
     for name, value in values.items():
         told[PREFIX + name] = os.environ[PREFIX + name] = value
 
@@ -97,7 +97,7 @@ def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """What is listed, and nothing else; or all."""
+    """Runs the listed tests alone; without a list, all."""
     items = {item.nodeid: item for item in session.items}
     if listed := _wanted("TESTS"):
         names = Path(listed).read_text().split("\n")

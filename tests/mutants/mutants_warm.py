@@ -56,7 +56,7 @@ class _Room:
     names: dict[str, list[tuple[str, int]]]
     """Of each file, its functions and classes as they were imported, in order."""
     functions: dict[str, list[FunctionType]]
-    """Those that this process has, of each file by its real path."""
+    """The functions that this process has, by the real path of their file."""
     imported: frozenset[str]
     """The real paths of the modules that this process has."""
 
@@ -143,7 +143,7 @@ def _file_of(module: Any) -> str:
 def _functions(paths: set[str]) -> dict[str, list[FunctionType]]:
     found: dict[str, list[FunctionType]] = {}
     for each in gc.get_objects():
-        # A lambda that an import has made is not one that a fault is in.
+        # Lambdas cannot be told apart by name.
         if type(each) is FunctionType and each.__code__.co_name != "<lambda>":
             path = _real(each.__code__.co_filename)
             if path in paths:

@@ -311,7 +311,7 @@ def _calls(node: ast.AST, place: Places) -> Iterator[Edit]:
 
 
 _CHECKS = {"strict"}
-"""Arguments that only check what is so in right code."""
+"""Arguments that only check invariants; correct code gives the same without them."""
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
 

@@ -1,4 +1,4 @@
-"""Which tests may see a fault: those likely by what they say, of these the ones that run its statement."""
+"""Which tests may see a fault: tests that name its file, and of these the tests that run its statement."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def probed(path: str, text: str, numbers: list[Probe]) -> str:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Those of a function and its blocks; of functions in it, the definition alone."""
+    """The statements of a function and its blocks; of nested functions, the definition alone."""
     for statement in body:
         is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         if not is_text and not isinstance(statement, ast.Global | ast.Nonlocal):
@@ -160,7 +160,7 @@ class Sight:
         return sight
 
     def tests_of(self, path: str, line: int) -> tuple[set[str], bool]:
-        """The tests that run the statement of a line, and whether what is before tests does, as an import."""
+        """The tests that run the statement of a line, and whether an import before the tests runs it."""
         around = [each for each in self.hits if each[0] == path and each[1] <= line <= each[2]]
         if not around:
             return set(), False

@@ -29,7 +29,7 @@ FAST = "not slow and not fuzz"
 FIRST, SECOND = 12.0, 6.0
 """CPU seconds of tests that run the statement; of others, where an import runs it, too."""
 NOT_RUN = "not run"
-"""Of a fault in a statement that no test runs, of those that were looked at."""
+"""The outcome for a fault in a statement that none of the watched tests runs."""
 
 
 class MutantsError(Exception):
@@ -121,7 +121,7 @@ class Copy:
 
     @contextlib.contextmanager
     def watched(self, paths: Sequence[str], seconds: float) -> Generator[Watched]:
-        """The likely tests of the files, of which so many CPU seconds have run once to see what they run."""
+        """The likely tests of the files, of which `seconds` of CPU time have run once, with probes."""
         if not paths:
             yield Watched(self, Sight())
             return
@@ -213,7 +213,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 @dataclass(frozen=True)
 class Watched:
-    """Tests of which is known what they run, in a process that has imported them."""
+    """Tests whose statements are known, in a process that has imported them."""
 
     copy: Copy
     sight: Sight
@@ -225,7 +225,7 @@ class Watched:
         copy, root = self.copy, self.copy.root
         text = (root / fault.path).read_text("utf-8")
         build, kept = root / "build", root / "build-kept"
-        # What decides what is compiled and kept could find what is kept without the fault.
+        # A fault in code of the cache could find entries that were made without it.
         fresh = build.exists() and re.search(r"\bcache|key_of|sha256", text) is not None
         if fresh:
             build.rename(kept)
@@ -257,7 +257,7 @@ class Watched:
         return ("seen", by) if by else ("survived", f"{len(listed) + len(others)} tests")
 
     def _by_warm(self, tests: Sequence[str], path: str) -> str | None:
-        """The test that fails, of those that pass without the fault; empty if none does, None: unknown."""
+        """The test that fails by the fault alone; empty if none does, None: unknown."""
         if not tests or self.ask is None:
             return ""
         log = self.copy.root / "mutants.log"

@@ -171,8 +171,8 @@ def _tuned(
 
 def _what_stays(output: Path, count: int) -> str:
     if not count:
-        return "nothing was measured yet that could be kept"
-    return f"{count} records of what was measured are in {output}; the next run goes on from them"
+        return "there are no records yet"
+    return f"{count} records are in {output}; the next run continues from them"
 
 
 def _note(text: str) -> None:

@@ -15,7 +15,7 @@ _SHOWN = 3
 
 
 def facts(report: Algorithms) -> list[dict[str, Any]]:
-    """As JSON: the first of each op is the one that is taken."""
+    """As JSON; the first algorithm of each op is the chosen one."""
     return [
         {"where": where, "taken": weighed[0].name, "algorithms": [vars(one) for one in weighed]}
         for where, weighed in report.found
@@ -23,9 +23,9 @@ def facts(report: Algorithms) -> list[dict[str, Any]]:
 
 
 def table(report: Algorithms, places: Sequence[str] = (), *, every: bool = False) -> list[str]:
-    """Lines for the ops at `places`, or for those of which an algorithm applies; all of them with `every`.
+    """Lines for the ops at `places`, or for ops with an algorithm that applies; for all ops with `every`.
 
-    Ops of which the same is to be said have one entry.
+    Ops with equal lines have one entry.
     """
     groups: dict[tuple[Weighed, ...], list[str]] = {}
     for where, weighed in report.found:

@@ -5,7 +5,7 @@
     outputs = session.run(None, {"x": image})
 
 `python -m inarch.compat.onnxruntime script.py` runs a script that imports `onnxruntime` on it, unchanged;
-docs/onnxruntime.md has what there is, and what is refused.
+docs/onnxruntime.md lists the supported and the missing names.
 """
 
 from __future__ import annotations

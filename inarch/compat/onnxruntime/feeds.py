@@ -38,7 +38,7 @@ def checked_types(outputs: object, feed: Mapping[Any, object], options: object) 
 def checked_feed(
     feed: Mapping[str, object], args: Mapping[str, NodeArg], defaults: Sequence[NodeArg] = ()
 ) -> dict[str, Array]:
-    """The arrays of a feed, without those that are None. No list is taken for one of `defaults`.
+    """The arrays of a feed, without entries that are None. A list is refused for one of `defaults`.
 
     Raises RuntimeError for other objects, then InvalidArgument for a wrong type or shape.
     """

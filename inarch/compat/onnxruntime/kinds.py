@@ -9,7 +9,7 @@ from inarch.compat.onnxruntime.errors import Fail, InvalidArgument, RuntimeExcep
 from inarch.core.errors import InarchError
 
 _ARGUMENT = re.compile(r"\w+: argument \d+ \(")
-"""How a call begins what it says of the values that it was given: indices out of range."""
+"""How an error about the values of an argument begins: an index out of range."""
 
 _OPERATOR = re.compile(r": node '.*' \((\w+)\)$", re.DOTALL)
 """How the place of an error ends: with the operator of the model."""
@@ -35,12 +35,12 @@ _INVALID: Mapping[str, str] = {
 }  # fmt: skip
 """Operators -> how our messages begin, as patterns, for which that library has `InvalidArgument`.
 
-All else is `Fail` there: axes, sizes that do not broadcast, Reshape; what its macros find.
+All other errors are `Fail` there: axes, sizes that do not broadcast, Reshape, errors of its macros.
 """
 
 
 def kind_of_run(error: InarchError) -> type[Exception]:
-    """The class for what is wrong with a run: with its values, or with its sizes."""
+    """The class of exception for a run that fails by its values or its sizes."""
     if _ARGUMENT.match(error.message):
         return InvalidArgument
     found = _OPERATOR.search(error.where or "")

@@ -112,7 +112,7 @@ class _Entries:
 
 
 class SessionOptions(_Entries):
-    """How a session is made. Threads count: `intra_op_num_threads`; 0: as many as there should be."""
+    """Options of a new session. `intra_op_num_threads` has an effect; 0: Inarch's default."""
 
     _KINDS: ClassVar[dict[str, Any]] = {
         "enable_cpu_mem_arena": True,
@@ -148,7 +148,7 @@ class SessionOptions(_Entries):
     given: dict[str, Array]
     """Values for initializers, by name."""
     external: dict[str, Array]
-    """Values for those that have external data."""
+    """Values for initializers with external data, by name."""
     files: dict[str, memoryview]
     """Bytes of files of external data, by place."""
     providers: list[str]

@@ -65,7 +65,7 @@ def _unknown(providers: Providers) -> Iterator[RuntimeError]:
 
 
 def _fault_of(providers: object, options: object) -> ValueError | None:
-    """What is wrong with their types, in that library's words."""
+    """The error for their types, in the words of onnxruntime; None if they are right."""
     if providers is None:
         return None
     if not isinstance(providers, Iterable):

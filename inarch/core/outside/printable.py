@@ -1,4 +1,4 @@
-r"""Text of strangers for terminals: what acts on one, or turns what follows, is quoted; long names are cut.
+r"""Untrusted text for terminals: control and bidirectional characters are quoted, and long names shortened.
 
 Names in a model or an artifact may be any text: ESC begins commands of the terminal (the title, the
 clipboard), CR and BS write over a line, bidirectional characters show it in another order. A name of
@@ -42,7 +42,7 @@ def printable_name(name: str) -> str:
 
 
 def shortened(text: str, most: int = LONGEST_NAME) -> str:
-    """`text`; of one that is longer than `most` the beginning, the end, and how much is between them.
+    """`text`; if it is longer than `most`, its beginning, its end, and the number of characters between them.
 
     >>> shortened("x" * 100 + "y" * 900, 80)
     'xxxxxxxxxxxxxxxxxxxx ... (960 characters) ... yyyyyyyyyyyyyyyyyyyy'

@@ -24,7 +24,7 @@ class Failure:
 
     @property
     def model(self) -> bytes:
-        """With inputs of no rank, so that the run finds what is wrong."""
+        """The model, with inputs of unknown rank, so that the run reports the fault."""
         from onnx import helper, numpy_helper, parser
 
         kinds = {name: helper.np_dtype_to_tensor_dtype(a.dtype) for name, a in self.inputs.items()}

@@ -23,7 +23,7 @@ from inarch.passes.loop.nests.chains import fresh_label
 from inarch.passes.loop.nests.transform import reorder, replace_iterators, strides_along
 
 _FEWEST_BYTES = 16
-"""Of a vector that is worth it: those of SSE and NEON."""
+"""Bytes of the smallest vector that is profitable: a register of SSE and NEON."""
 _NATIVE = (
     *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp),
     *(arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp),

@@ -66,8 +66,8 @@ def find_pieces(buffer: SSAValue, consumer: NestOp) -> Edge | None:
 def _writes_all(nest: NestOp, buffer: SSAValue) -> bool:
     """Whether a map of several outputs writes each element of `buffer` once, and nothing else.
 
-    Elements of different outputs differ (C8), those of one do (C4), and all are in the buffer: so it is a
-    count.
+    No element is written twice, by one output (C4) or by two (C8), and all are in the buffer: counting them
+    suffices.
     """
     if nest.carries or nest.finish is not None or len(nest.outs) < 2 or is_indirect(nest):
         return False

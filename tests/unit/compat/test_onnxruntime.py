@@ -490,7 +490,7 @@ PROVIDERS: list[Any] = [
 
 
 def test_providers_are_taken_and_refused_as_there(capfd: pytest.CaptureFixture[str]) -> None:
-    """By a session that is made, with and without a fallback, and by one that there is."""
+    """By a new session, with and without a fallback, and by an existing one."""
     found: list[list[str]] = []
     for library, session in zip((ours, theirs), opened(MODELS["static"]), strict=True):
         make = partial(library.InferenceSession, MODELS["static"])
@@ -643,7 +643,7 @@ def test_each_public_name_is_there_or_on_the_page() -> None:
             mine = SHOWN.get(name, getattr(ours, name))
             mine = next(iter(mine)) if isinstance(mine, type) and issubclass(mine, Enum) else mine
             lacking[name] = _lacks(mine, [one for one in dir(kind) if not one.startswith("_")])
-    table = PAGE.read_text().partition("## What is refused")[2]
+    table = PAGE.read_text().partition("## Not supported")[2]
     rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
     said = {owner.strip(" `"): {*re.findall(r"`(\w+)`", names)} for owner, names in rows}
     assert {owner: names for owner, names in lacking.items() if names} == said
@@ -652,7 +652,7 @@ def test_each_public_name_is_there_or_on_the_page() -> None:
 
 
 def two_heads(width: int) -> bytes:
-    """y and n: of one product; z and v: of two more behind it."""
+    """y and n: of one product; z and v: of two more after it."""
     rng = np.random.default_rng(0)
     weights = [
         numpy_helper.from_array(

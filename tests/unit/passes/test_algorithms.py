@@ -101,7 +101,7 @@ def test_infinities_and_nan_are_in_the_places_of_direct(tmp_path: Path) -> None:
 
 
 def _taken(path: Path, **settings: Any) -> dict[str, list[str]]:
-    """Of each place, the algorithms: the one that is taken, then the others that may be."""
+    """The algorithms by location: the chosen one, then the others that the policy allows."""
     options = Options.of(None, {"target": TARGET, **settings})  # pyright: ignore[reportArgumentType]
     context = new_context()
     module = import_model(path, context, options)

@@ -1,4 +1,4 @@
-"""Maps of several outputs: drawn ones mean the same in lanes, and with those that read what they write."""
+"""Maps of several outputs: drawn maps give equal results in lanes, and fused with their consumers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from targets import here
 
 
 def drawn(seed: int, count: int) -> GeneratedProgram:
-    """A program of so many maps of several outputs."""
+    """A program of `count` maps of several outputs."""
     choices, context = Seeded(seed), new_context()
     choices.enter("head")
     b = LoopText(choices, context, "main_")

@@ -224,7 +224,7 @@ _MOMENTS = [
 def test_an_interrupted_tuner_says_so_at_every_moment(
     moments: list[tuple[int, object]], tmp_path: Path
 ) -> None:
-    """By 128 + the signal's number, as a shell has it; what was measured by then is in the file."""
+    """By the exit code 128 + the signal's number, as a shell has it; the file has all records so far."""
     (tmp_path / "m.mlir").write_text(PRODUCT)
     done = subprocess.run(
         [sys.executable, "-c", _TUNE, json.dumps(moments)],

@@ -59,7 +59,7 @@ def fixture_measured() -> Any:
 def test_what_a_node_means_is_counted(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While it is made: the line names the node with which it is too much; what is less is compiled."""
+    """While it is imported: the line names the node that exceeds the limit; a smaller model compiles."""
     monkeypatch.setenv("INARCH_MAX_OPS", "50")
     path = tmp_path / "m.onnx"
     path.write_bytes(many(kind, 60).SerializeToString())

@@ -298,7 +298,7 @@ def test_a_run_of_tune_says_where_its_time_went(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And what was not measured in it, however it ends."""
+    """And the choices that were not measured, however the run ends."""
     spent = {COMPILING: 50.0, LISTING: 2.0}
     outcome = Outcome(
         records,

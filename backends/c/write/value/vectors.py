@@ -202,7 +202,7 @@ def _native(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) 
         return f"({kind.c})({parts[0]} {_INTEGERS[type(op)]} {parts[1]})"
     if type(op) in _ORDERS:
         return _ordered(_ORDERS[type(op)], operands, kind, scope)
-    assert isinstance(op, (*_CASTS, *_UNSIGNED_CASTS)), "is_native has seen to it"
+    assert isinstance(op, (*_CASTS, *_UNSIGNED_CASTS)), "is_native admits no other op"
     source = element(op.operands[0].type)
     if isinstance(op, _UNSIGNED_CASTS):
         bits = scope.unit.vector(unsigned(source), lanes)

@@ -115,8 +115,8 @@ class Compiled:
 def _same(one: Array, other: Array) -> bool:
     """Whether they have the same bits, and NaN in the same places.
 
-    C compilers swap the operands of products and sums, in vectors otherwise than in numbers, and the sign and
-    payload of a NaN are those of the first one.
+    C compilers swap the operands of products and sums, differently in vectors and in scalars. A NaN has the
+    sign and payload of the first operand.
     """
     if one.dtype.kind != "f":
         return one.tobytes() == other.tobytes()

@@ -26,7 +26,7 @@ _INTEGERS = ("arith.addi", "arith.muli", "arith.subi", "arith.maxsi", "arith.and
 
 
 def pieces(b: LoopText) -> None:
-    """Adds such a map, and mostly one who reads what it wrote."""
+    """Adds a map of several outputs, and mostly a nest that reads its result."""
     choices = b.choices
     element = b.element() if choices.chance(30) else choices.pick(("f32", "f64", "i32", "i8"))
     sizes = [*(choices.pick(_OUTER) for _ in range(choices.integer(1, 2))), choices.pick(_ALONG)]

@@ -1,6 +1,6 @@
 // RUN: inarch-opt %s --split-input-file -p choose-algorithm | filecheck %s
 
-// The cheapest of those that the numerics allow: bounded, where the program says nothing.
+// The cheapest algorithm that the numerics allow; the default is bounded.
 builtin.module attributes {inarch.target = "x86-64-v3"} {
   // CHECK-LABEL: @main
   // CHECK: graph.conv {{.*}} groups = 1 {inarch.algorithm = "winograd-2x2"}

@@ -166,8 +166,8 @@ func.func @turns(%x: memref<64x4096xf32>, %n: memref<i64>, %c: memref<i1>, %y: m
 
 // -----
 
-// A parallel loop of one turn at most runs in order, so that threads share the one in it, which uses its number; so does
-// a serial one, whatever its bounds are.
+// A parallel loop of at most one iteration runs in order, so that threads share the loop in it, which uses its iterator. So
+// does a serial loop, whatever its bounds are.
 // CHECK-LABEL: @one_turn
 // CHECK: loop.for %i = 0 to %one {
 // CHECK: loop.for %j = 0 to 64 parallel {
