@@ -38,7 +38,7 @@ from inarch.frontends.open import Interface, OpenPort
 from inarch.frontends.report import NotSupportedError, Unsupported
 from inarch.frontends.values import fixed_value
 from inarch.ir.context import store_of
-from inarch.ir.names import hint
+from inarch.ir.names import free_name, hint
 from inarch.ir.report.facts import facts_of
 from inarch.ir.sizes import set_sizes
 from inarch.ir.types import dtype_of, mlir_type, tensor
@@ -322,13 +322,8 @@ def _outputs(importer: Importer, scope: Scope, graph: GraphProto) -> list[tuple[
             ) from error
         if value is None:
             continue  # reported
-        name, count = info.name, 0
-        while name in taken:
-            count += 1
-            name = f"{info.name}.{count}"
-        taken.add(name)
         importer.builder.insert(value)
-        results.append((name, value))
+        results.append((free_name(info.name, taken, "."), value))
     return results
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.ir.names import hint
+from inarch.ir.names import free_name, hint
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,7 @@ def value_names(module: ModuleOp) -> dict[SSAValue, str]:
     given = _given_names(block)
     for value in (*block.args, *(result for op in block.ops for result in op.results)):
         base = given.get(value) or value.name_hint or f"v{len(names)}"
-        name, number = base, 1
-        while name in taken:
-            name, number = f"{base}_{number}", number + 1
-        names[value] = name
-        taken.add(name)
+        names[value] = free_name(base, taken)
     return names
 
 

@@ -1,9 +1,10 @@
-"""Names of values in MLIR text."""
+"""Names of values in MLIR text, and unique names."""
 
 from __future__ import annotations
 
 import re
 
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
 MAX_NAME = 100
@@ -38,3 +39,24 @@ def hint(value: SSAValue, name: str) -> None:
     text = printed_name(name)
     if text is not None:
         value.name_hint = text
+
+
+def free_name(stem: str, taken: set[str], separator: str = "_") -> str:
+    """`stem`, or `stem_1`, `stem_2` ...: the first that is not in `taken`, to which it is added.
+
+    >>> taken = {"a", "a_1"}
+    >>> free_name("a", taken), free_name("b", taken), sorted(taken)
+    ('a_2', 'b', ['a', 'a_1', 'a_2', 'b'])
+    """
+    name, count = stem, 0
+    while name in taken:
+        count += 1
+        name = f"{stem}{separator}{count}"
+    taken.add(name)
+    return name
+
+
+def symbols_of(module: ModuleOp) -> set[str]:
+    """The symbols that ops of the module define."""
+    symbols = (op.properties.get("sym_name") for op in module.body.ops)
+    return {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}

@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     IntegerAttr,
     ModuleOp,
-    StringAttr,
     UnitAttr,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -28,6 +27,7 @@ from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.ir.functions import BODY, TURNS, error_at, functions
 from inarch.ir.location import copy_locations
+from inarch.ir.names import free_name, symbols_of
 
 _WITH_BODIES = (ScanOp, WhileOp, IfOp)
 
@@ -69,8 +69,7 @@ class _Outliner:
     taken: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
-        symbols = (op.properties.get("sym_name") for op in self.module.body.ops)
-        self.taken = {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}
+        self.taken = symbols_of(self.module)
 
     def outline(self, op: ScanOp | WhileOp | IfOp, function: FuncOp) -> None:
         """Replaces `op` by one whose bodies call new functions."""
@@ -139,7 +138,7 @@ class _Outliner:
         block.add_op(end)
         kinds = [argument.type for argument in block.args], [value.type for value in returned]
         made = FuncOp(
-            self._name(function),
+            free_name(f"{function.sym_name.data}_body", self.taken),
             kinds,
             Region(block),
             visibility="private",
@@ -149,15 +148,6 @@ class _Outliner:
         made.location = op.location
         self.module.body.block.add_op(made)
         return made
-
-    def _name(self, function: FuncOp) -> str:
-        stem = f"{function.sym_name.data}_body"
-        name, count = stem, 0
-        while name in self.taken:
-            count += 1
-            name = f"{stem}_{count}"
-        self.taken.add(name)
-        return name
 
 
 def _same(op: Operation, own: int, count: int) -> ArrayAttr[DictionaryAttr] | None:

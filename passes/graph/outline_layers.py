@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     ModuleOp,
     NoneAttr,
-    StringAttr,
     UnitAttr,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -40,6 +39,7 @@ from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import LAYER, WEIGHT, functions, is_public
 from inarch.ir.location import LOCATIONS, copy_locations
+from inarch.ir.names import free_name, symbols_of
 from inarch.ir.payload.constants import constant_array
 from inarch.passes.schedule.apply_schedule import SCHEDULE
 
@@ -100,8 +100,7 @@ class _Outliner:
     def __init__(self, module: ModuleOp, store: ConstantStore) -> None:
         self._module = module
         self._store = store
-        symbols = (op.properties.get("sym_name") for op in module.body.ops)
-        self._taken = {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}
+        self._taken = symbols_of(module)
 
     def outline(self, function: FuncOp) -> None:
         """The longest repeated stretch first, then what is before it and behind it."""
@@ -154,7 +153,7 @@ class _Outliner:
         block.add_op(end)
         kinds = [argument.type for argument in block.args], [value.type for value in returned]
         made = FuncOp(
-            self._name(caller),
+            free_name(f"{caller.sym_name.data}_layer", self._taken),
             kinds,
             Region(block),
             visibility="private",
@@ -168,15 +167,6 @@ class _Outliner:
         made.location = caller.location
         self._module.body.block.add_op(made)
         return made
-
-    def _name(self, function: FuncOp) -> str:
-        stem = f"{function.sym_name.data}_layer"
-        name, count = stem, 0
-        while name in self._taken:
-            count += 1
-            name = f"{stem}_{count}"
-        self._taken.add(name)
-        return name
 
 
 # ------------------------------------------------------------------------------------ finding

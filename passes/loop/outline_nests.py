@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import MemRefType, ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -27,6 +27,7 @@ from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
+from inarch.ir.names import free_name, symbols_of
 from inarch.ir.report.structure import Structure, structure_of
 from inarch.ir.target import machine_of
 
@@ -137,9 +138,7 @@ class _Kernels:
         for op in self.module.body.ops:
             if isinstance(op, DefOp):
                 self.definitions[op.sym_name.data] = op
-            symbol = op.properties.get("sym_name")
-            if isinstance(symbol, StringAttr):
-                self.taken.add(symbol.data)
+        self.taken = symbols_of(self.module)
 
     def takes(self, op: Operation) -> bool:
         """Whether `op` is to be a kernel; a call of a registered function can fail, and stays."""
@@ -166,16 +165,9 @@ class _Kernels:
 
     def _kernel_of(self, op: Operation, operands: Sequence[SSAValue], structure: Structure) -> str:
         """Makes a kernel of `op`; its name."""
-        name = self._unique_name(f"{_kind(op)}_{_sizes(op)}_{_digest(repr(structure))}")
+        stem = f"{_kind(op)}_{_sizes(op)}_{_digest(repr(structure))}"
+        name = free_name(stem, self.taken)
         self.module.body.block.add_op(_kernel(name, op, operands))
-        return name
-
-    def _unique_name(self, stem: str) -> str:
-        name, count = stem, 0
-        while name in self.taken:
-            count += 1
-            name = f"{stem}_{count}"
-        self.taken.add(name)
         return name
 
 

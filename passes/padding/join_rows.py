@@ -31,6 +31,7 @@ from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.contraction import match_contraction
+from inarch.passes.padding.ways import Way, cheapest
 from inarch.passes.tensorize.choose import Prices
 from inarch.passes.tensorize.unify.strided import strided_nest
 
@@ -69,36 +70,14 @@ class _Access:
     """Of the nest, by dimension; None: one index for all points."""
 
 
-@dataclass(frozen=True)
-class _Way:
-    """The ops that stand in the place of a nest."""
-
-    ops: tuple[Operation, ...]
-    label: str
-
-    @property
-    def nests(self) -> list[NestOp]:
-        return [op for op in self.ops if isinstance(op, NestOp)]
-
-    def drop(self) -> None:
-        """Erases what is in no block."""
-        for op in reversed(self.ops):
-            op.erase()
-
-
 def _join(nest: NestOp, prices: Prices, remarks: Remarks, *, always: bool) -> None:
     ways = list(_ways(nest))
     if not ways:
         return
     whole = prices.price([nest])
-    costs = [prices.price(way.nests) for way in ways]
-    least = min(costs)
-    best = ways[costs.index(least)]
-    is_better = always or least < whole
-    for way in ways:
-        if way is not best or not is_better:
-            way.drop()
-    if not is_better:
+    best, least = cheapest(ways, prices)
+    if not always and not least < whole:
+        best.drop()
         remarks.missed(
             nest, f"rows in order would take {least.cycles:.0f} cycles, not {whole.cycles:.0f}"
         )
@@ -106,14 +85,10 @@ def _join(nest: NestOp, prices: Prices, remarks: Remarks, *, always: bool) -> No
     remarks.done(
         nest, f"rows in order: {best.label}; {least.cycles:.0f} cycles, not {whole.cycles:.0f}"
     )
-    parent = nest.parent
-    assert parent is not None, "it is in a function"
-    parent.insert_ops_before(best.ops, nest)
-    nest.detach()
-    nest.erase()
+    best.replace(nest)
 
 
-def _ways(nest: NestOp) -> Iterator[_Way]:
+def _ways(nest: NestOp) -> Iterator[Way]:
     """With the image copied, with the output copied, with both: those that leave fewer loops."""
     contraction = match_contraction(nest)
     if contraction is None:
@@ -157,7 +132,7 @@ def _access(nest: NestOp, place: int) -> _Access | None:
     return _Access(place, tuple(forms), iterators) if sizes != shape else None
 
 
-def _way(nest: NestOp, accesses: Sequence[_Access]) -> _Way:
+def _way(nest: NestOp, accesses: Sequence[_Access]) -> Way:
     copy = nest.clone()
     copy.location = nest.location
     before: list[Operation] = []
@@ -180,7 +155,7 @@ def _way(nest: NestOp, accesses: Sequence[_Access]) -> _Way:
             copy.writes = ArrayAttr([WriteAttr(type(write).get(own).map, write.init, write.clip)])
             after.append(_moved(nest, access, buffer, dense.buffer))
     names = ["the output" if each.place == len(nest.ins) else "the image" for each in accesses]
-    return _Way((*before, copy, *after), f"{' and '.join(names)} copied")
+    return Way((*before, copy, *after), f"{' and '.join(names)} copied")
 
 
 def _in_order(iterators: Sequence[int | None], count: int) -> list[Linear]:

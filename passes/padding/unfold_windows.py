@@ -36,6 +36,7 @@ from inarch.ir.types import dtype_of, memref
 from inarch.machine.machine import Machine
 from inarch.passes.loop.nests.contraction import match_contraction
 from inarch.passes.loop.nests.transform import rebuild, strides_along
+from inarch.passes.padding.ways import Way, cheapest
 from inarch.passes.tensorize.choose import Price, Prices
 from inarch.passes.tensorize.unify.strided import strided_nest
 
@@ -85,23 +86,6 @@ class _Image:
     """Of the copy, in one step of `outer`."""
 
 
-@dataclass(frozen=True)
-class _Way:
-    """The ops that stand in the place of a nest."""
-
-    ops: tuple[Operation, ...]
-    blocks: int
-
-    @property
-    def nests(self) -> list[NestOp]:
-        return [op for op in self.ops if isinstance(op, NestOp)]
-
-    def drop(self) -> None:
-        """Erases what is in no block."""
-        for op in reversed(self.ops):
-            op.erase()
-
-
 def _unfold(nest: NestOp, prices: Prices, remarks: Remarks, *, always: bool) -> None:
     ways = [
         way for image in _images(nest) for way in _ways(nest, image, prices.chooser.maker.machine)
@@ -109,23 +93,13 @@ def _unfold(nest: NestOp, prices: Prices, remarks: Remarks, *, always: bool) -> 
     if not ways:
         return
     whole = prices.price([nest])
-    costs = [prices.price(way.nests) for way in ways]
-    least = min(costs)
-    best = ways[costs.index(least)]
-    is_better = always or (least < whole and prices.is_by_guests(best.nests))
-    for way in ways:
-        if way is not best or not is_better:
-            way.drop()
-    if not is_better:
+    best, least = cheapest(ways, prices)
+    if not always and not (least < whole and prices.is_by_guests(best.nests)):
+        best.drop()
         remarks.missed(nest, f"as a matrix it would take {_text(least)}, not {_text(whole)}")
         return
-    blocks = f" in {best.blocks} blocks" if best.blocks > 1 else ""
-    remarks.done(nest, f"the image is a matrix{blocks}; {_text(least)}, not {_text(whole)}")
-    parent = nest.parent
-    assert parent is not None, "it is in a function"
-    parent.insert_ops_before(best.ops, nest)
-    nest.detach()
-    nest.erase()
+    remarks.done(nest, f"the image is a matrix{best.label}; {_text(least)}, not {_text(whole)}")
+    best.replace(nest)
 
 
 def _text(price: Price) -> str:
@@ -163,7 +137,7 @@ def _images(nest: NestOp) -> Iterator[_Image]:
         yield _Image(place, order, outer, math.prod(nest.sizes[at] for at in inner), size * every)
 
 
-def _ways(nest: NestOp, image: _Image, machine: Machine) -> Iterator[_Way]:
+def _ways(nest: NestOp, image: _Image, machine: Machine) -> Iterator[Way]:
     """The whole matrix, and blocks that stay in the second-level cache: where fewer loops are left."""
     rows = nest.sizes[image.outer]
     least = min(rows, max(-(-COLUMNS // image.points), -(-rows // MOST_BLOCKS)))
@@ -177,11 +151,11 @@ def _ways(nest: NestOp, image: _Image, machine: Machine) -> Iterator[_Way]:
             way.drop()
 
 
-def _way(nest: NestOp, image: _Image, blocks: int) -> _Way:
+def _way(nest: NestOp, image: _Image, blocks: int) -> Way:
     rows = nest.sizes[image.outer]
     ends = [rows * number // blocks for number in range(blocks + 1)]
     made = [op for low, high in pairwise(ends) for op in _block(nest, image, low, high)]
-    return _Way(tuple(made), blocks)
+    return Way(tuple(made), f" in {blocks} blocks" if blocks > 1 else "")
 
 
 def _block(nest: NestOp, image: _Image, low: int, high: int) -> Iterator[Operation]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Block, SSAValue
 
+from inarch.core.errors import UnsupportedError
 from inarch.dialects.graph.composite import CompositeRegionOp, YieldOp
 from inarch.dialects.graph.op import GraphOp
 from inarch.ir.require import require
@@ -52,6 +53,14 @@ def check_values(block: Block, label: str, remedy: str) -> None:
                 remedy,
             )
         known.update(op.results)
+
+
+def no_reference(op: GraphOp, operands: Sequence[object]) -> UnsupportedError:
+    """The error of `reference` of an op with bodies: the definitions run their ops, by its `run`."""
+    whose = "body" if len(op.regions) == 1 else "bodies"
+    return UnsupportedError(
+        f"'{op.name}' of {len(operands)} operands has no reference; evaluate its {whose}"
+    )
 
 
 def types_text(kinds: Sequence[object]) -> str:

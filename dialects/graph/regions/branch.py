@@ -12,12 +12,12 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from inarch.core.errors import UnsupportedError
 from inarch.dialects.graph.op import Array, GraphOp, Tensor, element_of, shape_of, tensor_of
 from inarch.dialects.graph.regions.body import (
     check_arguments,
     check_ops,
     check_values,
+    no_reference,
     types_text,
     yielded,
 )
@@ -120,10 +120,7 @@ class IfOp(GraphOp):
         super().verify_()
 
     def reference(self, *operands: Array) -> Array | tuple[Array, ...]:
-        """The bodies are ops, which the definitions run: `run` is given how."""
-        raise UnsupportedError(
-            f"'{self.name}' of {len(operands)} operands has no reference; evaluate its bodies"
-        )
+        raise no_reference(self, operands)
 
     def run(
         self,

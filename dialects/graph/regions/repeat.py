@@ -19,13 +19,13 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from inarch.core.errors import UnsupportedError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import Array, GraphOp, Tensor, tensor_of
 from inarch.dialects.graph.regions.body import (
     check_arguments,
     check_ops,
     check_values,
+    no_reference,
     types_text,
     yielded,
 )
@@ -162,10 +162,7 @@ class WhileOp(GraphOp):
         super().verify_()
 
     def reference(self, *operands: Array) -> Array | tuple[Array, ...]:
-        """The body is ops, which the definitions run: `run` is given how."""
-        raise UnsupportedError(
-            f"'{self.name}' of {len(operands)} operands has no reference; evaluate its body"
-        )
+        raise no_reference(self, operands)
 
     def run(
         self, operands: Sequence[Array], body: Callable[[Sequence[Array]], Sequence[Array]]

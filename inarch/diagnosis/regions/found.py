@@ -20,6 +20,7 @@ from inarch.driver.options import Options
 from inarch.ir.context import store_of
 from inarch.ir.functions import functions
 from inarch.ir.location import location_text
+from inarch.ir.names import free_name
 from inarch.ir.payload.constants import constant_array
 from inarch.passes.instance import Instances
 from inarch.passes.tolerance import (
@@ -179,20 +180,11 @@ def _body(module: ModuleOp, function: FuncOp) -> Slice:
     program = ModuleOp([main], dict(module.attributes))
     names = value_names(program)
     takes = tuple(names[argument] for argument in inner.block.args)
-    gives = _distinct([names[value] for value in returned.operands], takes)
+    # A value that is returned twice, or is an argument, gets another name each time.
+    taken = set(takes)
+    gives = tuple(free_name(names[value], taken) for value in returned.operands)
     main.arg_attrs, main.res_attrs = named(takes), named(gives)
     return Slice(program, takes, gives)
-
-
-def _distinct(names: Sequence[str], taken: Sequence[str]) -> tuple[str, ...]:
-    """A value that is returned twice, or is an argument, has another name each time."""
-    found: list[str] = []
-    for name in names:
-        other, number = name, 1
-        while other in found or other in taken:
-            other, number = f"{name}_{number}", number + 1
-        found.append(other)
-    return tuple(found)
 
 
 def ops_of(program: ModuleOp) -> tuple[str, ...]:

@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from inarch.testing.onnx_graphs.across import (
 from inarch.testing.onnx_graphs.compare import check
 from inarch.testing.onnx_graphs.kept import read, write
 from inarch.testing.onnx_graphs.nodes import graph
+from inarch.testing.seeds import Search, add_seeds
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -31,28 +30,20 @@ def main(words: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(words)
     if asked.file:
         return _of_file(asked)
-    begin = time.monotonic()
-    first, step = asked.seed + asked.run * asked.count, asked.batch if asked.across else 1
-    findings, tried, tally = list[dict[str, Any]](), 0, Tally()
-    for start in range(first, first + asked.count, step):
-        if time.monotonic() - begin > asked.seconds:
-            break
-        seeds = range(start, min(start + step, first + asked.count))
-        tried += len(seeds)
+    search, tally = Search(asked), Tally()
+    for seeds in search.seeds(asked.batch if asked.across else 1):
         for found in _across(seeds, asked, tally) if asked.across else _alone(seeds, asked):
-            findings.append(_written(found, asked))
-            if not asked.json:
-                sys.stdout.write(f"{found.case.seed}: {found.message}\n")
-                sys.stdout.flush()
-    told: dict[str, Any] = {"graphs": tried, "findings": findings}
-    if asked.across:
-        told |= {"values": tally.values, "sure": tally.sure, "bounds": tally.asked}
-        told |= {"explained": dict(tally.explained.most_common())}
-    line = f"{tried} graphs, {len(findings)} differ"
-    if asked.across:
-        line += f"; {tally.sure} of {tally.values} values have one right answer"
-    sys.stdout.write((json.dumps(told) if asked.json else line) + "\n")
-    return int(bool(findings))
+            search.found(f"{found.case.seed}: {found.message}", **_written(found, asked))
+    line = f"{search.tried} graphs, {len(search.findings)} differ"
+    if not asked.across:
+        return search.end(line)
+    return search.end(
+        f"{line}; {tally.sure} of {tally.values} values have one right answer",
+        values=tally.values,
+        sure=tally.sure,
+        bounds=tally.asked,
+        explained=dict(tally.explained.most_common()),
+    )
 
 
 def _of_file(asked: argparse.Namespace) -> int:
@@ -66,10 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m inarch.testing.onnx_graphs", description=__doc__
     )
+    add_seeds(parser, count=100)
     add = parser.add_argument
-    add("--seed", type=int, default=0, help="of the first model (0)")
-    add("--count", type=int, default=100, help="how many models (100)")
-    add("--run", type=int, default=0, help="begin behind as many runs (0)")
     add("--compiled", action="store_true", help="compile, instead of by definition")
     add("--across", action="store_true", help="larger models, in all their forms (see `across.py`)")
     add("--file", type=Path, help="compare the forms of the model in this file, which was found")
@@ -79,9 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--shrink", type=float, default=30, help="of --across: seconds to make a model smaller (30)"
     )
-    add("--seconds", type=float, default=float("inf"), help="stop after as many")
     add("--out", type=Path, default=Path("generated-failures"), help="for models")
-    add("--json", action="store_true", help="print the findings as JSON at the end")
     return parser
 
 

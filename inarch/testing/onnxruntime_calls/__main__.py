@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +20,7 @@ from inarch.testing.onnx_graphs.drawing import Refused
 from inarch.testing.onnx_graphs.nodes import graph
 from inarch.testing.onnxruntime_calls.compare import difference, outcome_of
 from inarch.testing.onnxruntime_calls.steps import Drawing, State, Subject
+from inarch.testing.seeds import Search, add_seeds
 
 CALLS = 60
 """Of a model, whose code is compiled once."""
@@ -53,9 +52,8 @@ def check(seed: int, folder: Path, calls: int = CALLS) -> list[str]:
         what, step = drawing.step()
         mine, real = (outcome_of(step, at) for at in states)
         if what.startswith("binding") and (mine.error or real.error):
-            for (
-                at
-            ) in states:  # onnxruntime ends the process where a name is bound again after a fault
+            # onnxruntime ends the process where a name is bound again after a fault
+            for at in states:
                 at.binding, at.ran = None, False
         if said := difference(mine, real):
             found.append(f"{seed}, call {number}: {what}: {said}")
@@ -97,36 +95,20 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m inarch.testing.onnxruntime_calls", description=__doc__
     )
-    add = parser.add_argument
-    add("--seed", type=int, default=0, help="of the first model (0)")
-    add("--run", type=int, default=0, help="skip as many runs (0)")
-    add("--count", type=int, default=10, help="how many models (10)")
-    add("--calls", type=int, default=CALLS, help=f"of each ({CALLS})")
-    add("--seconds", type=float, default=float("inf"), help="stop after as many")
-    add("--json", action="store_true", help="print the findings as JSON at the end")
+    add_seeds(parser, count=10)
+    parser.add_argument("--calls", type=int, default=CALLS, help=f"of each ({CALLS})")
     asked = parser.parse_args(words)
-    begin, first = time.monotonic(), asked.seed + asked.run * asked.count
-    findings: list[dict[str, Any]] = []
-    tried = 0
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(4)
     logging.getLogger("inarch").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
+    search = Search(asked)
     with tempfile.TemporaryDirectory(prefix="inarch-calls-") as folder:
-        for seed in range(first, first + asked.count):
-            if time.monotonic() - begin > asked.seconds:
-                break
-            tried += 1
+        for (seed,) in search.seeds():
             for message in check(seed, Path(folder), asked.calls):
-                findings.append({"seed": seed, "message": message})
-                if not asked.json:
-                    sys.stdout.write(f"{message}\n")
-                    sys.stdout.flush()
-    line = f"{tried} models, {len(findings)} calls differ"
-    told = {"graphs": tried, "findings": findings}
-    sys.stdout.write((json.dumps(told) if asked.json else line) + "\n")
-    return int(bool(findings))
+                search.found(message, seed=seed, message=message)
+    return search.end(f"{search.tried} models, {len(search.findings)} calls differ")
 
 
 if __name__ == "__main__":

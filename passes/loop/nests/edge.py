@@ -38,6 +38,12 @@ class Edge:
 
 def find_edge(buffer: SSAValue, consumer: NestOp) -> Edge | None:
     """The edge through `buffer` to `consumer`, or None: another user, a view, an argument, a mark ..."""
+    edge = find_sole_uses(buffer, consumer)
+    return edge if edge is not None and written_dimensions(edge.producer) is not None else None
+
+
+def find_sole_uses(buffer: SSAValue, consumer: NestOp) -> Edge | None:
+    """The edge to `consumer`, the one reader, from the one nest that writes `buffer`, in any way."""
     if not isinstance(buffer.owner, AllocOp):
         return None
     producer: NestOp | None = None
@@ -45,12 +51,16 @@ def find_edge(buffer: SSAValue, consumer: NestOp) -> Edge | None:
         user = use.operation
         if user is consumer and use.index < len(consumer.ins):
             continue
-        if producer is not None or not isinstance(user, NestOp) or use.index < len(user.ins):
+        if (
+            not isinstance(user, NestOp)
+            or use.index < len(user.ins)
+            or producer not in (None, user)
+        ):
             return None
         producer = user
     if producer is None or producer is consumer or is_kept(producer) or is_kept(consumer):
         return None
-    return Edge(producer, buffer, consumer) if written_dimensions(producer) is not None else None
+    return Edge(producer, buffer, consumer)
 
 
 def edges_from(producer: NestOp) -> list[Edge]:

@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from xdsl.ir import Region, SSAValue
 
 from inarch.dialects.loop.access import WriteAttr
-from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.indirect import is_indirect
-from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
@@ -25,6 +23,7 @@ from inarch.passes.loop.nests.edge import (
     MAX_SCALAR_OPS,
     Edge,
     dimension_of_iterator,
+    find_sole_uses,
     is_elementwise,
 )
 from inarch.passes.loop.nests.fusion import Joins, overwrites
@@ -44,23 +43,8 @@ def find_pieces(buffer: SSAValue, consumer: NestOp) -> Edge | None:
 
     Together they are every element. None where that is not so.
     """
-    if not isinstance(buffer.owner, AllocOp):
-        return None
-    producer: NestOp | None = None
-    for use in buffer.uses:
-        user = use.operation
-        if user is consumer and use.index < len(consumer.ins):
-            continue
-        if (
-            not isinstance(user, NestOp)
-            or use.index < len(user.ins)
-            or producer not in (None, user)
-        ):
-            return None
-        producer = user
-    if producer is None or producer is consumer or is_kept(producer) or is_kept(consumer):
-        return None
-    return Edge(producer, buffer, consumer) if _writes_all(producer, buffer) else None
+    edge = find_sole_uses(buffer, consumer)
+    return edge if edge is not None and _writes_all(edge.producer, buffer) else None
 
 
 def _writes_all(nest: NestOp, buffer: SSAValue) -> bool:

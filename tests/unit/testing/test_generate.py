@@ -269,44 +269,12 @@ def test_the_command_compares_and_says_so(
     assert 1 <= said["taken"] <= 3
 
 
-WRONG_RELU = """
-from math import prod
-
-from inarch.passes.backend import Backend, Emission
-
-CODE = '''
-int32_t {symbol}(void *self, DLTensor *args, int32_t n) {{
-  const float *x = args[0].data;
-  float *y = args[1].data;
-  (void)self, (void)n;
-  for (int64_t i = 0; i < {size}; i++) y[i] = x[i] < 1.f ? 0.f : x[i];
-  return 0;
-}}
-'''
-
-
-def accepts(op):
-    return None if str(op.results[0].type.element_type) == "f32" else "takes f32"
-
-
-def emit(request):
-    sizes = [prod(each.function_type.inputs.data[0].get_shape()) for each in request.functions]
-    code = [CODE.format(symbol=s, size=n) for s, n in zip(request.names(), sizes)]
-    return Emission("c", request.names(), text='#include "inarch.h"' + "".join(code))
-
-
-BACKEND = Backend("wrong-relu", "relu from 1 on", emit=emit, ops=["relu"], accepts=accepts)
-"""
-
-
 @pytest.mark.slow
 def test_the_fault_of_a_loaded_backend_is_found(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wrong_relu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It takes what is below 1 for 0, in programs that are made of its ops."""
-    path = tmp_path / "wrong_relu.py"
-    path.write_text(WRONG_RELU)
-    backend = ["--load", str(path), "--backend", "wrong-relu", "--out", str(tmp_path)]
+    """Its relu gives 0 below 1, in programs that are made of its ops."""
+    backend = ["--load", str(wrong_relu), "--backend", "wrong-relu", "--out", str(tmp_path)]
     with BACKENDS.scope():
         status = command(["--check", "graph", "--count", "10", "--shrink", "0", *backend])
     said = capsys.readouterr().out.splitlines()

@@ -415,31 +415,6 @@ def check(data):
 PARSER = Parser(lambda: [b"a"], check, mutate=lambda data, seeds, rng: rng.choice([b"a", b"b", b"c"]))
 """
 
-WRONG_RELU = """
-from math import prod
-from inarch.passes.backend import Backend, Emission
-
-CODE = '''
-int32_t {symbol}(void *self, DLTensor *args, int32_t n) {{
-  const float *x = args[0].data;
-  float *y = args[1].data;
-  (void)self, (void)n;
-  for (int64_t i = 0; i < {size}; i++) y[i] = x[i] < 1.f ? 0.f : x[i];
-  return 0;
-}}
-'''
-
-def accepts(op):
-    return None if str(op.results[0].type.element_type) == "f32" else "takes f32"
-
-def emit(request):
-    sizes = [prod(each.function_type.inputs.data[0].get_shape()) for each in request.functions]
-    code = [CODE.format(symbol=s, size=n) for s, n in zip(request.names(), sizes)]
-    return Emission("c", request.names(), text='#include "inarch.h"' + "".join(code))
-
-BACKEND = Backend("wrong-relu", "relu from 1 on", emit=emit, ops=["relu"], accepts=accepts)
-"""
-
 
 @pytest.mark.slow
 def test_a_parser_that_dies_is_found_kept_and_replayed(
@@ -485,12 +460,21 @@ def test_a_parser_that_dies_is_found_kept_and_replayed(
 
 
 @pytest.mark.slow
-def test_a_backend_that_computes_something_else_is_found_kept_and_replayed(tmp_path: Path) -> None:
+def test_a_backend_that_computes_something_else_is_found_kept_and_replayed(
+    wrong_relu: Path, tmp_path: Path
+) -> None:
     """Its smaller program is one file, with the command that shows it."""
-    backend = tmp_path / "wrong_relu.py"
-    backend.write_text(WRONG_RELU)
     home = Home(tmp_path)
-    options = ("--load", str(backend), "--backend", "wrong-relu", "--count", "8", "--shrink", "1")
+    options = (
+        "--load",
+        str(wrong_relu),
+        "--backend",
+        "wrong-relu",
+        "--count",
+        "8",
+        "--shrink",
+        "1",
+    )
     parts = [part("programs", programs_unit("planted", "graph", *options))]
     assert search(home, parts) == 1
     (find,) = (find for find in finds(home.found) if find.what.startswith("differs: @"))
@@ -498,7 +482,7 @@ def test_a_backend_that_computes_something_else_is_found_kept_and_replayed(tmp_p
     assert find.command[3:9] == ("--file", str(find.path), "--start", index, *options[:2])
     with BACKENDS.scope():
         assert replay(find)[0] == 1
-    backend.write_text(WRONG_RELU.replace("x[i] < 1.f", "x[i] < 0.f"))
+    wrong_relu.write_text(wrong_relu.read_text().replace("x[i] < 1.f", "x[i] < 0.f"))
     with BACKENDS.scope():
         assert replay(find) == (0, "")
 
