@@ -17,12 +17,13 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from checkout import ROOT, checkout
+
+from inarch.core.scratch import scratch
 
 MODELS = ("resnet50", "mobilenetv2", "bert_base")
 LEAST = 0.98
@@ -137,13 +138,13 @@ def main() -> int:
             )
     found: dict[str, list[float]] = {}
     with (
-        tempfile.TemporaryDirectory(prefix="inarch-models-") as name,
+        scratch("inarch-models-") as name,
         checkout(arguments.before) as old,
     ):
         for model in arguments.models.split(","):
             path = Path(model).resolve()
             if not path.is_file():
-                path = Path(name) / f"{model}.onnx"
+                path = name / f"{model}.onnx"
                 subprocess.run([sys.executable, str(_maker(model)), str(path)], check=True)
             for number in range(arguments.runs):
                 print(f"{model}: run {number + 1} of {arguments.runs}", file=sys.stderr)

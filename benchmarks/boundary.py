@@ -16,13 +16,13 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
 import inarch
+from inarch.core.scratch import scratch
 from inarch.driver.extensions import load_files
 from inarch.machine.compilers import find_compiler
 from inarch.runtime.c import INCLUDE
@@ -62,8 +62,8 @@ def main() -> int:
     options.add_argument("--rounds", type=int, default=200)
     options.add_argument("--json", action="store_true", help="nanoseconds of a region by name")
     arguments = options.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "chain.mlir"
+    with scratch("inarch-boundary-") as folder:
+        path = folder / "chain.mlir"
         path.write_text(program(arguments.regions))
         modules = {
             "host only": inarch.compile(path),

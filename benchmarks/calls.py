@@ -16,7 +16,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 import timeit
 import warnings
@@ -29,6 +28,7 @@ from typing import Any
 import numpy as np
 
 import inarch
+from inarch.core.scratch import scratch
 from inarch.machine.target import native
 from inarch.machine.toolchain import compile_library
 from inarch.runtime import calls
@@ -97,7 +97,7 @@ def cffi_doors(module: inarch.Module) -> Iterator[Row]:
     yield "cffi: module(x, y, z)", lambda: module(x, y, z), 1.3
 
 
-def compiled(text: str, folder: str) -> Path:
+def compiled(text: str, folder: Path) -> Path:
     """A shared library of `text`."""
     path = Path(folder, "floor.so")
     compile_library({"floor.c": text}, path, target=native())
@@ -109,8 +109,8 @@ def tvm_doors(module: inarch.Module) -> Iterator[Row]:
     import tvm_ffi  # pyright: ignore[reportMissingTypeStubs]
 
     named: Any = tvm_ffi
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "add.so")
+    with scratch("inarch-calls-") as folder:
+        path = folder / "add.so"
         module.save(path)
         add: Any = named.load_module(str(path)).main
         nothing: Any = named.load_module(str(compiled(TVM_NOTHING, folder))).nothing
@@ -129,7 +129,7 @@ def torch_nothing(torch: Any) -> Any:
     library.define("nothing(Tensor x, Tensor y, *, Tensor(a!) out) -> ()")
     of_torch = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
     names = ("library_init_impl", "library_impl", "delete_tensor_object")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch("inarch-calls-") as folder:
         floor = ctypes.CDLL(str(compiled(TORCH_NOTHING, folder)))
     assert floor.add_nothing(*(getattr(of_torch, f"aoti_torch_{name}") for name in names)) == 0
     return torch.ops.floor.nothing.default._op  # noqa: SLF001 - as `to_torch_func` calls it
@@ -210,8 +210,8 @@ DOORS = {"tvm_ffi": tvm_doors, "torch": torch_doors, "mxnet": mxnet_doors}
 
 def measured(batches: int) -> Iterator[tuple[str, float, float | None]]:
     """What is called, its microseconds, and its bar."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "add.mlir")
+    with scratch("inarch-calls-") as folder:
+        path = folder / "add.mlir"
         path.write_text(MODEL)
         module = inarch.compile(path)
     is_compiled = calls.prepare() == "compiled"

@@ -15,7 +15,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from inarch.backends.cblas.library import library
+from inarch.core.scratch import scratch
 from inarch.dialects import new_context
 from inarch.driver.compiler import build
 from inarch.ir.text import parse_module
@@ -127,8 +127,8 @@ def main() -> None:
     cores = arguments.cores.split(",")
     for title, (program, products) in PROGRAMS.items():
         print(title)
-        with tempfile.TemporaryDirectory(prefix="inarch-cblas-") as folder:
-            measure(program, products, cores, arguments, Path(folder))
+        with scratch("inarch-cblas-") as folder:
+            measure(program, products, cores, arguments, folder)
 
 
 def measure(

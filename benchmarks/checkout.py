@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+
+from inarch.core.scratch import scratch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -21,8 +22,8 @@ def checkout(revision: str) -> Generator[Path]:
     known = [*git, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
     if subprocess.run(known, stdout=subprocess.DEVNULL, check=False).returncode:
         raise SystemExit(f"error: expected a revision of this repository, found '{revision}'")
-    with tempfile.TemporaryDirectory(prefix="inarch-before-") as name:
-        path = Path(name) / "checkout"
+    with scratch("inarch-before-") as name:
+        path = name / "checkout"
         subprocess.run([*git, "worktree", "add", "-q", "--detach", str(path), revision], check=True)
         try:
             yield path

@@ -16,10 +16,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from checkout import ROOT, checkout
+
+from inarch.core.scratch import scratch
 
 MODELS = ("resnet50", "bert_base")
 MOST = 0.6
@@ -124,11 +125,11 @@ def main() -> int:
     arguments = parser.parse_args()
     found: dict[str, dict[str, float]] = {}
     with (
-        tempfile.TemporaryDirectory(prefix="inarch-models-") as name,
+        scratch("inarch-models-") as name,
         checkout(arguments.before) as old,
     ):
         for model in arguments.models.split(","):
-            path = Path(name) / f"{model}.onnx"
+            path = name / f"{model}.onnx"
             maker = ROOT / "benchmarks" / "models" / f"{model}.py"
             subprocess.run([sys.executable, str(maker), str(path)], check=True)
             found[model] = compare(old, ROOT, path, arguments.rounds)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import tempfile
 import time
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from inarch.benchmark.subject.arrays import arrays_of
 from inarch.benchmark.subject.program import program_of
 from inarch.core.errors import unknown
 from inarch.core.plugins import load_file
+from inarch.core.scratch import scratch
 from inarch.dialects import new_context
 from inarch.driver.compiler import build
 from inarch.microkernel.table import MICROKERNELS
@@ -39,8 +39,8 @@ LEAST_TURNS = 5
 def measured(layer: Conv, kernel: str, seconds: float) -> tuple[float, float]:
     """Seconds of the layer by the kernel, and of NumPy's product of its sizes."""
     arrays, context = arrays_of(layer), new_context()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "layer.inarch"
+    with scratch("inarch-founding-") as folder:
+        path = folder / "layer.inarch"
         build(program_of(layer, arrays, context), path, context=context, microkernels=[kernel])
         module = inarch.load(path, threads=1)
     *_, height, width = layer.output_shape

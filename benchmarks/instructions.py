@@ -23,7 +23,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +39,7 @@ import networks
 import resnet50
 from checkout import ROOT, checkout
 
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import find_compiler
 
 TARGET = "x86-64-v3"
@@ -109,9 +109,9 @@ def find_counter() -> Counter:
     Raises SystemExit where there is neither.
     """
     if shutil.which("perf"):
-        with tempfile.TemporaryDirectory(prefix="inarch-counted-") as name:
+        with scratch("inarch-counted-") as name:
             try:
-                PERF.count(["true"], Path(name), {})
+                PERF.count(["true"], name, {})
             except SystemExit:
                 pass
             else:
@@ -136,8 +136,7 @@ def _run(command: Sequence[str], folder: Path, given: Mapping[str, str]) -> None
 def count(root: Path, models: Sequence[str], counter: Counter) -> Counts:
     """The instructions of each network by the checkout at `root`."""
     found: Counts = {}
-    with tempfile.TemporaryDirectory(prefix="inarch-counted-") as name:
-        folder = Path(name)
+    with scratch("inarch-counted-") as folder:
         given = {
             "PYTHONPATH": str(root),
             "PYTHONHASHSEED": "0",

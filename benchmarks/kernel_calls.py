@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import inarch
+from inarch.core.scratch import scratch
 from inarch.dialects import new_context
 from inarch.driver.compiler import build
 from inarch.ir.text import parse_module
@@ -91,8 +91,8 @@ def main() -> int:
     options.add_argument("--rounds", type=int, default=30)
     arguments = options.parse_args()
     calls = arguments.calls
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "libaxpy.so"
+    with scratch("inarch-kernel-calls-") as folder:
+        library = folder / "libaxpy.so"
         include = Path(inarch.__file__).parent / "runtime" / "include"
         compile_library({"axpy.c": _LIBRARY}, library, target=native(), flags=[f"-I{include}"])
         slot = NativeFunction.open(library, "axpy_tensors")
@@ -104,7 +104,7 @@ def main() -> int:
             "registry, Python": ('registered "slot"', {"slot": _nothing}),
         }
         modules = {
-            name: compiled(code, calls, Path(folder) / f"{number}.inarch", imports)
+            name: compiled(code, calls, folder / f"{number}.inarch", imports)
             for number, (name, (code, imports)) in enumerate(ways.items())
         }
         x, y = np.ones(8 * PLACES, np.float32), np.zeros(8 * PLACES, np.float32)

@@ -21,7 +21,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +30,7 @@ import numpy as np
 
 import inarch
 from inarch.artifact import Artifact, write_artifact
+from inarch.core.scratch import scratch
 from inarch.driver.compiler import build
 
 LIMIT = 2 << 20
@@ -130,14 +130,13 @@ def with_submodule(folder: Path) -> Callable[[int], None]:
     return work
 
 
-def print_times(path: Path) -> None:
-    """What loading the artifact at `path` costs: CPU time of a process, then of calls."""
+def print_times(path: Path, folder: Path) -> None:
+    """The cost of loading the artifact at `path`: CPU time of a process, then of calls."""
     code = "import sys, time; import inarch; inarch.load(sys.argv[1]); print(time.process_time())"
     command = [sys.executable, "-c", code, str(path)]
     fresh = [float(subprocess.check_output(command)) for _ in range(ROUNDS)]
     print(f"first of a process {min(fresh) * 1e3:8.2f} ms")
-    folder = tempfile.TemporaryDirectory(prefix="inarch-loads-")
-    copy, first = (Path(folder.name, name) for name in ("copy.inarch", "first.inarch"))
+    copy, first = (folder / name for name in ("copy.inarch", "first.inarch"))
     for each in (copy, first):
         each.write_bytes(path.read_bytes())
     load = inarch.load
@@ -157,7 +156,6 @@ def print_times(path: Path) -> None:
     held = inarch.load(path)
     print(f"{'while it is held':18} {_median(ways['checked once']):8.2f} ms")
     del held
-    folder.cleanup()
 
 
 def _median(work: Callable[[], object]) -> float:
@@ -177,10 +175,9 @@ def main() -> int:
     options.add_argument("--calls", type=int, default=10_000)
     options.add_argument("--artifact", type=Path)
     arguments = options.parse_args()
-    if arguments.artifact is not None:
-        print_times(arguments.artifact)
-    with tempfile.TemporaryDirectory(prefix="inarch-loads-") as name:
-        folder = Path(name)
+    with scratch("inarch-loads-") as folder:
+        if arguments.artifact is not None:
+            print_times(arguments.artifact, folder)
         write = distinct(folder)
         first = inarch.load(write(-1))  # whose pool of threads all others share, and which stays
 

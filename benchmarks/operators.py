@@ -18,7 +18,6 @@ import argparse
 import json
 import math
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -33,6 +32,7 @@ from operator_sets import SETS, Operator
 
 from inarch.backends.cblas.library import find_library
 from inarch.benchmark.model import measure_model
+from inarch.core.scratch import scratch
 from inarch.driver.options import Options
 
 PEERS = ("onnxruntime", "openvino")
@@ -123,7 +123,7 @@ def main() -> int:
     if given.before and given.threads != 1:
         parser.error("--before: expected one thread, as both sides are measured by CPU time")
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inarch-operators-")))
+        folder = stack.enter_context(scratch("inarch-operators-"))
         before = stack.enter_context(checkout(given.before)) if given.before else None
         rows = _measured(given, folder, before)
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None]

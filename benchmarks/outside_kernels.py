@@ -15,7 +15,6 @@ import argparse
 import importlib.util
 import os
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -35,6 +34,7 @@ from inarch.benchmark.subject.arrays import arrays_of
 from inarch.benchmark.subject.program import program_of
 from inarch.core.errors import InarchError
 from inarch.core.plugins import load_file
+from inarch.core.scratch import scratch
 from inarch.dialects import new_context
 from inarch.driver.compiler import build
 from inarch.machine.target import native
@@ -191,7 +191,7 @@ def results(layers: Sequence[Layer], rounds: int) -> Mapping[str, tuple[list[Row
     found: dict[str, tuple[list[Row], float]] = {}
     with ExitStack() as stack:
         for layer in layers:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            folder = stack.enter_context(scratch("inarch-outside-kernels-"))
             rows = rows_of(layer, folder)
             peak = measure(layer, rows, harness, rounds)
             print(report(layer, rows, peak))

@@ -15,7 +15,6 @@ import importlib
 import math
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from inarch.benchmark.peers import PEERS
 from inarch.benchmark.report import BEGIN, END
 from inarch.benchmark.shapes import draw
 from inarch.core.cache import replacing
+from inarch.core.scratch import scratch
 from inarch.driver.options import Options
 from inarch.machine.target import native, parse
 
@@ -91,9 +91,9 @@ def of_networks(rounds: int) -> list[str]:
     readers = [name for name in PEERS if PEERS[name].prepare_model and not PEERS[name].missing()]
     found: list[list[str]] = []
     versions: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="inarch-networks-") as folder:
+    with scratch("inarch-networks-") as folder:
         for name in NETWORKS:
-            path = Path(folder) / f"{name}.onnx"
+            path = folder / f"{name}.onnx"
             path.write_bytes(GENERATORS.WHOLE[name]().SerializeToString())
             _say(name)
             results = measure_model(

@@ -22,7 +22,6 @@ import re
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -35,6 +34,8 @@ sys.path.insert(0, str(Path(__file__).parent / "models"))
 import nsnet2
 import operator_sets
 from fetch import fetch
+
+from inarch.core.scratch import scratch
 
 STEPS = (20, 500, 2000)
 FRAMES = (100, 2000)
@@ -69,13 +70,13 @@ def models(folder: Path, only: str) -> Iterator[tuple[str, int, Path, list[str]]
 
 def compiled(path: Path, options: list[str]) -> tuple[float, float, int]:
     """Seconds by the clock and of CPU time, and kernels, with an empty cache."""
-    with tempfile.TemporaryDirectory(prefix="inarch-recurrences-") as cache:
+    with scratch("inarch-recurrences-") as cache:
         command = [sys.executable, "-m", "inarch", "compile", str(path), *options]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.perf_counter()
         done = subprocess.run(
-            [*command, "-o", str(Path(cache) / "out.inarch")],
-            env={**os.environ, "INARCH_CACHE_DIR": cache},
+            [*command, "-o", str(cache / "out.inarch")],
+            env={**os.environ, "INARCH_CACHE_DIR": str(cache / "cache")},
             stdout=subprocess.PIPE,
             text=True,
             check=True,
@@ -98,8 +99,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     rows: list[Compiled] = []
-    with tempfile.TemporaryDirectory(prefix="inarch-recurrences-") as folder:
-        for name, steps, path, options in models(Path(folder), given.only):
+    with scratch("inarch-recurrences-") as folder:
+        for name, steps, path, options in models(folder, given.only):
             once = partial(compiled, path, options)
             rounds = [once() for _ in range(given.rounds)]
             least, cpu = min(one[0] for one in rounds), min(one[1] for one in rounds)

@@ -11,12 +11,11 @@ from __future__ import annotations
 import argparse
 import ctypes
 import re
-import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import cast
 
 from inarch.core.lazy import np
+from inarch.core.scratch import scratch
 from inarch.machine.target import Target
 from inarch.machine.target import parse as parse_target
 from inarch.machine.toolchain import compile_library
@@ -75,8 +74,8 @@ def _measure(instances: list[Instance], target: Target) -> dict[str, float]:
     units = {"peak.c": HEAD + _peak(lanes)}
     for instance in instances:
         units[f"{instance.symbol}.c"] = HEAD + instance_source(instance) + _caller(instance, lanes)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "tiles.so"
+    with scratch("inarch-register-tiles-") as folder:
+        path = folder / "tiles.so"
         compile_library(units, path, target=target)
         library = ctypes.CDLL(str(path))
     a, b, c = (np.zeros(size, np.float32) for size in (32 * (STEPS + 16), STEPS * 128, 32 * 128))

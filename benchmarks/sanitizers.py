@@ -13,7 +13,6 @@ import argparse
 import importlib
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +25,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.core.lazy import Array, np
+from inarch.core.scratch import scratch
 from inarch.definitions.functions import public_functions
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
@@ -197,8 +197,7 @@ def _counts(given: argparse.Namespace) -> list[Count]:
             f"expected a target that this machine runs, found {', '.join(asked)}"
         )
     counts: list[Count] = []
-    with tempfile.TemporaryDirectory(prefix="inarch-sanitizers-") as name:
-        folder = Path(name)
+    with scratch("inarch-sanitizers-") as folder:
         executable = caller(folder)
         networks = [model for model in given.model or MODELS if model != "none"]
         subjects = [*models(networks), *graphs(given.seed, given.programs)]

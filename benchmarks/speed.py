@@ -18,13 +18,14 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from inarch.core.scratch import scratch
 
 HERE = Path(__file__).parent
 PEAK = """
@@ -147,9 +148,9 @@ def main() -> int:
     options.add_argument("--json", action="store_true")
     arguments = options.parse_args()
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch("inarch-speed-") as folder:
         for name in arguments.models.split(","):
-            rows.append(measure(name, Path(folder), arguments.rounds))
+            rows.append(measure(name, folder, arguments.rounds))
             if not arguments.json:
                 _print(rows[-1], header=len(rows) == 1)
     if arguments.json:

@@ -20,7 +20,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -28,6 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from inarch.core.scratch import scratch
 
 HERE = Path(__file__).parent
 MODELS = ("resnet50", "mobilenetv2", "bert_base")
@@ -216,9 +217,9 @@ def main() -> int:
     peak = peak_ratio(given.threads)
     if not given.json:
         print(f"arithmetic alone: {peak:.2f}x by {given.threads} processes")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch("inarch-threads-") as folder:
         for name in given.models.split(","):
-            row = measure(name, Path(folder), given.threads, given.rounds, given.busy)
+            row = measure(name, folder, given.threads, given.rounds, given.busy)
             rows.append({**row, "arithmetic": peak})
             if not given.json:
                 _print(row)

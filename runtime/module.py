@@ -11,7 +11,6 @@ views them is referred to; then they are unmapped. Loading a file again while it
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +22,7 @@ from inarch.artifact.provenance import Default
 from inarch.core.arguments import checked_path, checked_threads
 from inarch.core.cache import replacing
 from inarch.core.errors import ArgumentError, UsageError, unknown
+from inarch.core.scratch import scratch
 from inarch.runtime.calls.bound import BoundCall
 from inarch.runtime.calls.called import Called
 from inarch.runtime.calls.pickled import Content, Origin, made, recipe
@@ -243,8 +243,8 @@ class Module(Called):
         """As `load`, of a file's bytes."""
         if format is not None:
             return LOADERS[format].from_bytes(data, format)
-        with tempfile.TemporaryDirectory(prefix="inarch-load-") as folder:
-            path = Path(folder, "module.inarch")
+        with scratch("inarch-load-") as folder:
+            path = folder / "module.inarch"
             path.write_bytes(data)
             with Artifact.open(path, where="<bytes>", check=check) as artifact:
                 artifact.loaders = tuple(checked_path(each).absolute() for each in loaders)

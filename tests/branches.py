@@ -18,10 +18,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from inarch.core.scratch import scratch
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "runtime" / "c"
@@ -125,8 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--least", type=float, default=0.0, metavar="PERCENT", help="of branches, others named"
     )
     chosen = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="inarch-branches-") as name:
-        folder = Path(name)
+    with scratch("inarch-branches-") as folder:
         wrappers(folder)
         environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
         environment.pop("CC", None)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
@@ -16,6 +14,7 @@ from inarch.backends.c.plan.program import aligned, is_private
 from inarch.backends.host import NativeRequest
 from inarch.core.errors import ArgumentError, InarchError, unknown
 from inarch.core.lazy import np
+from inarch.core.scratch import scratch
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
@@ -107,8 +106,8 @@ def _check_arrays(function: FuncOp, arrays: Sequence[Array]) -> None:
 def _call(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> None:
     from cffi import FFI
 
-    with tempfile.TemporaryDirectory(prefix="inarch-run-") as folder:
-        path = Path(folder) / "program.so"
+    with scratch("inarch-run-") as folder:
+        path = folder / "program.so"
         made = native(NativeRequest(ctx, module, path, _machine(module), ("-O1",)))
         ffi: Any = FFI()
         symbol = made.symbols[name]

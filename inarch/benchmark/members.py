@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from inarch.benchmark.harness import Harness
 from inarch.core.lazy import np
+from inarch.core.scratch import scratch
 from inarch.machine.toolchain import compile_library
 from inarch.verification.subject import Subject, program
 
@@ -150,8 +150,8 @@ def run(
     """The machine's limits (GFLOP/s, GHz, GB/s) and a row for each member, in the order given."""
     limits = {"gflops": 0.0, "ghz": 0.0, "read_gbytes": 0.0}
     best = [math.inf] * len(subjects)
-    with tempfile.TemporaryDirectory(prefix="inarch-microkernels-") as folder:
-        bench = Bench(subjects, Path(folder), nbytes)
+    with scratch("inarch-microkernels-") as folder:
+        bench = Bench(subjects, folder, nbytes)
         for _ in range(rounds):
             for number in range(len(subjects)):
                 best[number] = min(best[number], bench.measure(number, 3))

@@ -6,7 +6,6 @@ run by its own loader. They run in order, each once a round, on the buffers that
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from inarch.benchmark.model import random_array
 from inarch.benchmark.results import Series
 from inarch.benchmark.subject.steps import Step, split_steps
 from inarch.benchmark.subject.trace import HOST, Span
+from inarch.core.scratch import scratch
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
 from inarch.driver.host import build, emit, find_host
@@ -148,8 +148,8 @@ def profile_regions(
     host = find_host(options.host)
     target = host.machine(options.target)
     steps = tuple(split_steps(module))
-    with tempfile.TemporaryDirectory(prefix="inarch-profile-") as folder:
-        made = Path(folder) / "profiled.inarch"
+    with scratch("inarch-profile-") as folder:
+        made = folder / "profiled.inarch"
         request = BuildRequest(host.name, context, module, emitted, made, progress)
         build(host, emit(host, context, module), request)
         loaded = load(made)

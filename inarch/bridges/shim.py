@@ -6,13 +6,13 @@ They are linked with neither side: what they call of a framework they are given 
 from __future__ import annotations
 
 import os
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from inarch.bridges.framework import check_sizes
 from inarch.core.errors import EnvironmentFault, UnsupportedError
+from inarch.core.scratch import scratch
 from inarch.machine.target import parse
 from inarch.machine.toolchain import compile_library
 from inarch.runtime.abi import ffi, libc
@@ -46,8 +46,8 @@ def shim(name: str, *flags: str) -> Shim:
     """
     here = Path(__file__).parent
     source, include = (here / name).read_text(), (f"-I{here}", f"-I{INCLUDE}")
-    with tempfile.TemporaryDirectory(prefix="inarch-shim-") as folder:
-        path = Path(folder, "shim.so")
+    with scratch("inarch-shim-") as folder:
+        path = folder / "shim.so"
         compile_library(
             {Path(name).name: source}, path, target=parse("generic"), flags=(*include, *flags)
         )

@@ -18,13 +18,14 @@ import time
 import warnings
 import weakref
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.core.outside.regular import open_regular, real_path
+from inarch.core.scratch import scratch
 
 DEFAULT_BYTES = 2 << 30
 """The bound of the folder's size when `$INARCH_CACHE_BYTES` does not give another."""
@@ -343,8 +344,11 @@ def _open_cache(folder: Path, max_bytes: int) -> Cache:
         "everything is built anew; set INARCH_CACHE_DIR to a folder of yours",
         stacklevel=3,
     )
-    temporary = Cache(Path(tempfile.mkdtemp(prefix="inarch-cache-")), max_bytes)
-    weakref.finalize(temporary, shutil.rmtree, temporary.folder, ignore_errors=True)
+    work = ExitStack()
+    made = work.enter_context(scratch("inarch-cache-")) / "cache"
+    made.mkdir(mode=0o700)
+    temporary = Cache(made, max_bytes)
+    weakref.finalize(temporary, work.close)
     return temporary
 
 

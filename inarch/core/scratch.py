@@ -1,7 +1,7 @@
-"""Folders for work under way: gone with the block, and after a killed process at the next start.
+"""Folders for temporary files: removed with the block; of a killed process, removed by the next one.
 
-Each has a file that says what it is, and that whoever works in it has locked: the system lets the lock go
-when the process ends, however it does. A folder of a like name that has no such file is somebody's own.
+Each folder has a marker file, which its process keeps locked. The system releases the lock when the process
+ends, however it ends. A folder of a similar name without such a file belongs to the user, and stays.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-PREFIXES = ("inarch-tune-", "inarch-build-", "inarch-bench-", "inarch-release-", ".inarch-")
-"""What such folders are called: of these alone, those of dead processes are removed."""
+PREFIXES = ("inarch-", ".inarch-")
+"""Of the names of such folders; `.inarch-` beside a user's output."""
 MARK = ".scratch-of-inarch"
 _YOUNG_SECONDS = 60.0
 """Between making one and locking it: younger ones stay."""
@@ -25,14 +25,14 @@ _YOUNG_SECONDS = 60.0
 
 @contextmanager
 def scratch(prefix: str, folder: Path | None = None) -> Generator[Path]:
-    """A new folder in `folder` (the system's for temporary files), until the block ends.
+    """A new folder in `folder` (by default the system's for temporary files), until the block ends.
 
-    Those that killed processes have left there go first, once a process. Raises OSError.
+    The first call of a process removes the folders that killed processes have left there. Raises OSError.
     """
-    assert prefix in PREFIXES, f"'{prefix}' would stay after a killed process"
+    assert prefix.startswith(PREFIXES), f"'{prefix}' would stay after a killed process"
     home = folder if folder is not None else Path(tempfile.gettempdir())
     _sweep_once(home)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=home) as name:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=home) as name:  # noqa: TID251 - here alone
         lock = _locked(Path(name), os.O_CREAT | os.O_EXCL)
         try:
             yield Path(name)
@@ -47,7 +47,7 @@ def _sweep_once(home: Path) -> None:
 
 
 def sweep(home: Path) -> None:
-    """Removes the folders of this user in `home` that nobody works in any more."""
+    """Removes the scratch folders of this user in `home` whose processes have ended."""
     with suppress(OSError), os.scandir(home) as entries:
         for entry in entries:
             if entry.name.startswith(PREFIXES):

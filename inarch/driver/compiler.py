@@ -7,7 +7,6 @@ lower(context, module, "loop")              # the IR at any level
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from inarch.core.errors import (
     UsageError,
     unknown,
 )
+from inarch.core.scratch import scratch
 from inarch.dialects import new_context
 from inarch.dialects.loop.keep import check_marks
 from inarch.driver.artifact.provenance import provenance_of
@@ -104,8 +104,8 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
     from inarch.runtime.module import load
 
     chosen = Options.of(options, settings)
-    with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
-        path = Path(folder) / "model.inarch"
+    with scratch("inarch-compiler-") as folder:
+        path = folder / "model.inarch"
         try:
             build(source, path, chosen, context=context, progress=progress)
         except (OpenSizesError, UnsupportedError) as error:
@@ -215,8 +215,8 @@ def build(
         if watch is None:
             build_program(host, program, request)
         else:
-            with tempfile.TemporaryDirectory(prefix="inarch-", dir=Path(output).parent) as folder:
-                trial = Path(folder) / "trial.inarch"
+            with scratch(".inarch-", Path(output).parent) as folder:
+                trial = folder / "trial.inarch"
                 build_program(host, program, replace(request, output=trial))
                 watch.check_artifact(trial)
                 trial.replace(output)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +25,7 @@ from inarch.core.cache import default_cache
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError, UsageError, unknown
 from inarch.core.forks import long_lock
 from inarch.core.lazy import Array, np
+from inarch.core.scratch import scratch
 from inarch.core.states import State, digest_of, state_of
 from inarch.dialects import new_context
 from inarch.driver.keep.kept import Entry
@@ -246,8 +246,8 @@ class OpenModule(Module):
 
     def save_to_bytes(self) -> bytes:
         """What `save` writes."""
-        with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
-            path = Path(folder) / "model.inarch"
+        with scratch("inarch-open-model-") as folder:
+            path = folder / "model.inarch"
             self.save(path)
             return path.read_bytes()
 
@@ -358,8 +358,8 @@ class OpenModule(Module):
         alone = cache(partial(_alone, source, self._state, options, self._build))
 
         def make() -> Module:
-            with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
-                path = Path(folder) / "model.inarch"
+            with scratch("inarch-open-model-") as folder:
+                path = folder / "model.inarch"
                 entry = Entry.of(Path(source), options, "sizes") if is_file else None
                 if entry is not None and entry.restore(path) is not None:
                     found = sizes.opened(path, alone)
@@ -444,8 +444,8 @@ def _check_source(source: Any, state: State | None) -> None:
 def _alone(source: Any, state: State | None, options: Options, build: Build) -> Module:
     """The module of an artifact that needs nothing of the cache, for whoever saves it."""
     _check_source(source, state)
-    with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
-        path = Path(folder) / "model.inarch"
+    with scratch("inarch-open-model-") as folder:
+        path = folder / "model.inarch"
         build(source, path, options, new_context())
         return load(path)
 

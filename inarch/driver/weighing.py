@@ -9,12 +9,10 @@ files of Inarch.
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from xdsl.context import Context
@@ -24,6 +22,7 @@ from xdsl.dialects.func import ReturnOp
 from inarch.core.cache import Cache, default_cache, key_of
 from inarch.core.errors import InarchError
 from inarch.core.once import cached_property
+from inarch.core.scratch import scratch
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.driver.host import find_host
@@ -157,9 +156,9 @@ class _Both:
             pipeline = pipeline.without("offload")
         inputs = random_inputs(program, _SEED)
         options = Options(host=self.meter.host, pipeline=pipeline)
-        with tempfile.TemporaryDirectory(prefix="inarch-") as folder, warnings.catch_warnings():
+        with scratch("inarch-weighing-") as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the whole they are given
-            path = Path(folder) / "region.inarch"
+            path = folder / "region.inarch"
             build(program, path, options, context=context)
             return _fastest(load(path), inputs)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+
+from inarch.core.scratch import scratch
 
 ROOT = Path(__file__).parents[2]
 """The checkout, where this is one."""
@@ -21,14 +22,12 @@ def texts(*patterns: str) -> list[bytes]:
 
 @cache
 def _folder() -> Path:
-    memory = Path(
-        "/dev/shm"
-    )  # where there is one: opening a file on a disk takes as long as a case
-    folder = Path(
-        mkdtemp(prefix="inarch-fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
+    # In memory where the system has that: opening a file on a disk takes as long as a case.
+    memory, work = Path("/dev/shm"), ExitStack()
+    atexit.register(work.close)
+    return work.enter_context(
+        scratch("inarch-fuzz-", memory if os.access(memory, os.W_OK) else None)
     )
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def written(name: str, data: bytes) -> Path:

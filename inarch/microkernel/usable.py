@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from inarch.core.errors import InarchError
+from inarch.core.scratch import scratch
 from inarch.machine.target import Target
 from inarch.machine.toolchain import CompilerError, compile_library
 from inarch.microkernel import Instance, instance_source
@@ -65,11 +65,11 @@ def _build(instance: Instance, code: KernelCode, target: Target) -> None:
 
 
 def _compile_alone(source: str, code: KernelCode, libraries: Sequence[str], target: Target) -> None:
-    with tempfile.TemporaryDirectory(prefix="inarch-kernel-") as folder:
+    with scratch("inarch-kernel-") as folder:
         try:
             compile_library(
                 {_UNIT: source},
-                Path(folder, "kernel.so"),
+                folder / "kernel.so",
                 target=target,
                 unit_flags={_UNIT: code.flags},
                 libraries=libraries,

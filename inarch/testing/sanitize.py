@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.backends.host import Native, NativeRequest
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import np
+from inarch.core.scratch import scratch
 from inarch.definitions.functions import Array
 from inarch.driver.compiler import import_model, lower
 from inarch.driver.host import find_host, machine_code
@@ -136,8 +136,7 @@ def report(
     elements behind an aligned address. Raises EnvironmentFault where the call could not be made.
     """
     found = subject.native.entries[function]
-    with tempfile.TemporaryDirectory(prefix="inarch-sanitize-") as name:
-        folder = Path(name)
+    with scratch("inarch-sanitize-") as folder:
         (folder / "weights").write_bytes(subject.weights)
         words = [
             str(executable),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.libraries import (
     check_architecture,
@@ -93,8 +93,7 @@ def _verify(instance: Instance, *, quick: bool, compiler: Compiler) -> Verdict:
         return replace(plain, fault="bad-declaration", message=error.message)
     if function is not None:
         return _of_registered(plain, function, _calls(made))
-    with tempfile.TemporaryDirectory(prefix="inarch-verify-") as scratch:
-        folder = Path(scratch)
+    with scratch("inarch-verify-") as folder:
         kit = tools(compiler, folder)
         try:
             calls = _calls(made)

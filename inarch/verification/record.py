@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
@@ -13,6 +12,7 @@ from inarch.artifact.mapping import Identity
 from inarch.core.cache import Cache, default_cache, key_of
 from inarch.core.errors import InarchError
 from inarch.core.outside.value import Value
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.libraries import library_path
 from inarch.machine.target import this_processor
@@ -55,8 +55,8 @@ def _key(instance: Instance, compiler: Compiler) -> str | None:
     library = instance.kernel.library
     try:
         path = None if library is None else library_path(library)
-        with tempfile.TemporaryDirectory(prefix="inarch-key-") as scratch:
-            out = Path(scratch, "code.so")
+        with scratch("inarch-key-") as made:
+            out = made / "code.so"
             guarded_library(instance, compiler, out, [] if path is None else [str(path)])
             code = out.read_bytes()
     except InarchError:

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from pathlib import Path
 from inarch.core.cache import Cache, default_cache, key_of
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.find import cpu_name
 from inarch.machine.libraries import library_path
@@ -65,8 +65,7 @@ def call_cycles(
 def _of_code(subject: Subject, compiler: Compiler, kept: Cache) -> float | str:
     library = subject.instance.kernel.library
     needed = [] if library is None else [str(library_path(library))]
-    with tempfile.TemporaryDirectory(prefix="inarch-timing-") as scratch:
-        folder = Path(scratch)
+    with scratch("inarch-timing-") as folder:
         path = folder / "timed.so"
         timed_library(subject, compiler, path, needed)
         key = key_of(

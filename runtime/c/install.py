@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from inarch.core.cache import replacing
 from inarch.core.errors import EnvironmentFault
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import Compiler, find_compiler, first_error, run_compiler
 from inarch.runtime.c import FLAGS, INCLUDE, LIBS, sources, tool_sources
 
@@ -26,8 +26,7 @@ def install(folder: Path, compiler: Compiler | None = None) -> list[Path]:
     library, tool = folder / "lib" / "libinarch.a", folder / "bin" / "inarch-run"
     for path in (*(folder / "include" / header.name for header in headers), library, tool):
         _make_folder(path)  # before anything takes time
-    with tempfile.TemporaryDirectory(prefix="inarch-install-") as name:
-        work = Path(name)
+    with scratch("inarch-install-") as work:
         objects = _compile(compiler, sources(), work)
         _run([*_archiver(compiler), "rcs", "libinarch.a", *objects], work)
         of_tool = _compile(compiler, tool_sources(), work)

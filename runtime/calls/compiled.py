@@ -17,7 +17,6 @@ import os
 import platform
 import sys
 import sysconfig
-import tempfile
 import warnings
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
@@ -29,6 +28,7 @@ from inarch.core.cache import default_cache, key_of
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.forks import long_lock
 from inarch.core.lazy import np
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import StoppedError, find_compiler, first_error, run_compiler
 from inarch.runtime.calls.called import Called
 
@@ -168,13 +168,13 @@ def build(*flags: str, stop: Event | None = None) -> bytes:
     if reason := _unsuited():
         raise EnvironmentFault(reason)
     compiler = find_compiler()
-    with tempfile.TemporaryDirectory(prefix="inarch-calls-") as folder:
+    with scratch("inarch-calls-") as folder:
         for source in _SOURCES:
             Path(folder, source.name).write_bytes(source.read_bytes())
-        made = Path(folder, "inarch_calls.so")
+        made = folder / "inarch_calls.so"
         system = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
         command = [*compiler.command, *_FLAGS, *system, *flags, _SOURCES[0].name, "-o", made.name]
-        status, output = run_compiler(command, Path(folder), _SECONDS, stop)
+        status, output = run_compiler(command, folder, _SECONDS, stop)
         if status != 0:
             raise EnvironmentFault(f"'{compiler.command[0]}': {first_error(output, status)}")
         return made.read_bytes()
@@ -182,8 +182,8 @@ def build(*flags: str, stop: Event | None = None) -> bytes:
 
 def load(content: bytes) -> Any:
     """The extension that `build` made, in this process for good. Raises ImportError."""
-    with tempfile.TemporaryDirectory(prefix="inarch-calls-") as folder:
-        path = Path(folder, "inarch_calls.so")
+    with scratch("inarch-calls-") as folder:
+        path = folder / "inarch_calls.so"
         path.write_bytes(content)
         loader = ExtensionFileLoader("inarch_calls", str(path))
         spec = spec_from_file_location("inarch_calls", path, loader=loader)

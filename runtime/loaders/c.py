@@ -9,11 +9,11 @@ is a whole program; weights that are not in its text are in FILE.bin beside it.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from inarch.artifact.description import description_of_c
 from inarch.core.errors import InarchError
+from inarch.core.scratch import scratch
 from inarch.machine.target import parse
 from inarch.machine.toolchain import CompilerError, compile_library
 from inarch.runtime.c import INCLUDE
@@ -31,8 +31,8 @@ def create(text: str, name: str) -> Module:
     said = description_of_c(text, name)
     target = parse(str(said.data.get("target", "native")))
     unit = f"{Path(name).stem or 'module'}.c"
-    with tempfile.TemporaryDirectory(prefix="inarch-c-") as folder:
-        library = Path(folder, "module.so")
+    with scratch("inarch-c-") as folder:
+        library = folder / "module.so"
         flags = (f"-I{INCLUDE}", "-fvisibility=default")  # functions are found by their names
         try:
             compile_library({unit: text}, library, target=target, flags=flags)

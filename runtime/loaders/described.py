@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from inarch.artifact import write_artifact
 from inarch.artifact.description import Described, Description
 from inarch.artifact.manifest import listing
 from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.scratch import scratch
 from inarch.runtime.function import Function
 from inarch.runtime.module import Module, load
 from inarch.runtime.native import NativeFunction
@@ -71,7 +71,7 @@ def _program(name: str, library: Path, said: Description) -> Mapping[str, Functi
         "weights_within": not weights,
         "loaders": ["shared-library"],
     }
-    with tempfile.TemporaryDirectory(prefix="inarch-program-") as folder:
+    with scratch("inarch-program-") as folder:
         made = Path(folder, re.sub(r"\W", "_", Path(name).stem) or "module")
         pieces = [(0, weights)] if weights else []
         write_artifact(made, library, manifest, pieces, len(weights))

@@ -7,12 +7,13 @@ stays open as the library does: the dynamic loader knows the library by that pat
 from __future__ import annotations
 
 import os
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import External
 from inarch.core.forks import short_lock
+from inarch.core.scratch import scratch
 
 
 def in_memory(name: str, content: bytes | memoryview) -> int | None:
@@ -36,7 +37,8 @@ class Embedded:
         self._lock = short_lock()
         self._paths: dict[str, Path] = {}
         self._numbers: set[int] = set()
-        self._kept: list[object] = []
+        self._folders = ExitStack()
+        """Never closed: the folders are removed at the end of the process."""
 
     def path(self, library: External, artifact: Artifact) -> Path:
         """Where the library is. Raises InarchError where its bytes are not those of the manifest."""
@@ -59,9 +61,7 @@ class Embedded:
                 os.close(number)
             self._numbers.add(descriptor)
             return Path(f"/proc/self/fd/{descriptor}")
-        folder = tempfile.TemporaryDirectory(prefix="inarch-library-")
-        self._kept.append(folder)  # until the end of the process
-        path = Path(folder.name, name)
+        path = self._folders.enter_context(scratch("inarch-library-")) / name
         path.write_bytes(content)
         return path
 

@@ -11,7 +11,6 @@ At the end of the process nothing is closed: threads may still compute.
 from __future__ import annotations
 
 import os
-import tempfile
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from inarch.artifact.mapping import Identity
 from inarch.artifact.needed import with_paths
 from inarch.core.errors import InarchError
 from inarch.core.forks import short_lock
+from inarch.core.scratch import scratch
 from inarch.runtime.abi import ffi, libc, pinned
 from inarch.runtime.function import CEntry
 from inarch.runtime.limits import tell_threadpoolctl
@@ -213,8 +213,8 @@ def _open(artifact: Artifact, needs: Sequence[Path], not_opened: Callable[[str],
             return _dlopen(_new_name(descriptor), os.RTLD_NOW | os.RTLD_LOCAL, not_opened)
         finally:
             os.close(descriptor)
-    with tempfile.TemporaryDirectory(prefix="inarch-lib-") as folder:
-        name = Path(folder, "library.so")
+    with scratch("inarch-lib-") as folder:
+        name = folder / "library.so"
         name.write_bytes(content)
         return _dlopen(bytes(name), os.RTLD_NOW | os.RTLD_LOCAL, not_opened)
 

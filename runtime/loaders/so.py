@@ -11,12 +11,12 @@ replaced.
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from inarch.artifact.description import SYMBOL, Description, parse_description
 from inarch.artifact.index import TAIL
 from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.scratch import scratch
 from inarch.runtime.abi import ffi, libc
 from inarch.runtime.loaders import Loader
 from inarch.runtime.loaders.described import opened
@@ -34,8 +34,8 @@ def load_from_bytes(data: bytes, name: str) -> Module:
     """
     if TAIL.search(data[-_TAIL_BYTES:]):
         return Module.load_from_bytes(data)
-    with tempfile.TemporaryDirectory(prefix="inarch-so-") as folder:
-        library = Path(folder, "module.so")
+    with scratch("inarch-so-") as folder:
+        library = folder / "module.so"
         library.write_bytes(data)
         said = _described(Path(name), library)
         return opened(LOADER.type_key, name, library, said, content=data)

@@ -16,7 +16,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +28,8 @@ from operators import Fault
 from sight import CODE
 from table import Row, read_rows
 from trial import NOT_RUN, ROOT, Copy, MutantsError, Outcome, Watched
+
+from inarch.core.scratch import scratch
 
 TABLE = Path(__file__).with_name("meaning.toml")
 A_FILE = 10
@@ -162,13 +163,13 @@ def try_all(
     end = time.monotonic() + options.seconds
     outcomes: list[Outcome] = []
     count = 0
-    with tempfile.TemporaryDirectory(prefix="inarch-mutants-") as scratch:
+    with scratch("inarch-mutants-") as folder:
         copy: Copy | None = None
         for faults in chosen(options, rows):
             count += len(faults)
             if time.monotonic() > end or not faults:
                 continue
-            copy = copy or Copy.make(Path(scratch).resolve() / "tree", options.tests or ())
+            copy = copy or Copy.make(folder.resolve() / "tree", options.tests or ())
             left = end - time.monotonic()
             paths = sorted({fault.path for fault in faults if not fault.tests})
             with copy.watched(paths, min(max(left / 6, 8), 15 + 5 * len(paths))) as tests:

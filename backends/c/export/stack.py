@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from inarch.core.errors import EnvironmentFault
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import Kind, compiler_for, run_compiler
 from inarch.machine.target import Target, this_processor
 
@@ -57,8 +56,7 @@ def stack_of(
         return None
     if compiler.kind == "zig":
         return None
-    with tempfile.TemporaryDirectory(prefix="inarch-stack-") as name:
-        folder = Path(name)
+    with scratch("inarch-stack-") as folder:
         (folder / "model.c").write_text(text)
         wanted = "-fcallgraph-info=su" if compiler.kind == "gcc" else "-fstack-usage"
         command = [*compiler.command, "-O3", *flags, wanted, "-c", "model.c", "-o", "model.o"]

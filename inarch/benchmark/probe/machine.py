@@ -8,7 +8,6 @@ of several runs, as whatever else the computer does only adds.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -17,6 +16,7 @@ from typing import Any
 
 from inarch.benchmark.probe.fork import fork_ns
 from inarch.core.errors import EnvironmentFault
+from inarch.core.scratch import scratch
 from inarch.machine.find import MEASURED
 from inarch.machine.machine import Cache, Machine, Memory, Ports, Tlb
 from inarch.machine.target import Target
@@ -75,9 +75,9 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 def measure_machine(target: Target) -> Machine:
     """This computer. Raises EnvironmentFault without a C compiler, or memory of 256 MiB."""
-    with tempfile.TemporaryDirectory(prefix="inarch-machine-") as folder:
+    with scratch("inarch-machine-") as folder:
         widths = [width for width in (16, 32, 64) if width <= target.vector_bytes]
-        probes = {width: _Probe(target, width, Path(folder)) for width in widths}
+        probes = {width: _Probe(target, width, folder) for width in widths}
         return _measured(target, probes)
 
 

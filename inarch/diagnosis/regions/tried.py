@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.core.errors import InarchError, InternalError
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import distance, largest
+from inarch.core.scratch import scratch
 from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.contained import CrashError, HangError, contained, shared_array
 from inarch.diagnosis.fewest import failing_part
@@ -166,8 +166,8 @@ class _Alone:
         found = [_shared(array, _GARBAGE) for array in expected.values()]
         program = region.program(part)
         try:
-            with tempfile.TemporaryDirectory(prefix="inarch-region-") as folder:
-                path = Path(folder) / "region.inarch"
+            with scratch("inarch-region-") as folder:
+                path = folder / "region.inarch"
                 contained(lambda: self._build(program, path), self.seconds + COMPILE_SECONDS)
                 contained(lambda: _run(path, region.symbol, given, found), self.seconds)
         except CrashError as error:

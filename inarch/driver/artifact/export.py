@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from inarch.backends.host import HOSTS, Export, ExportRequest, Progress, Writer
 from inarch.core.arguments import checked_path
 from inarch.core.errors import EnvironmentFault, UnsupportedError, UsageError
 from inarch.core.outside.regular import real_path
+from inarch.core.scratch import scratch
 from inarch.dialects import new_context
 from inarch.driver.compiler import Source, import_model, lower
 from inarch.driver.host import check_parts, emit, find_host
@@ -105,7 +105,7 @@ def check_folder(folder: Path) -> None:
         if not folder.is_dir():
             if folder.exists():
                 raise UsageError("expected a folder, found a file; give another DIR", where=where)
-            with tempfile.TemporaryDirectory(dir=real_path(folder).parent):
+            with scratch(".inarch-", real_path(folder).parent):
                 return
         found = sorted(one.name for one in folder.iterdir())
     except OSError as error:

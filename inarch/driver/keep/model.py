@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import UnsupportedError
+from inarch.core.scratch import scratch
 from inarch.driver.keep.kept import Entry
 from inarch.driver.keep.program import kept_program
 from inarch.runtime.module import Module, load
@@ -56,8 +56,8 @@ def _static(source: Path | bytes, options: Options, digest: str) -> Module:
 
 
 def _made(source: Path | bytes, options: Options, entry: Entry | None) -> Module:
-    with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
-        path = Path(folder) / "model.inarch"
+    with scratch("inarch-model-") as folder:
+        path = folder / "model.inarch"
         if entry is None or entry.restore(path) is None:
             from inarch.dialects import new_context
 

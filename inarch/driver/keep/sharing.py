@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inarch.artifact import Artifact
 from inarch.core.cache import default_cache, key_of
+from inarch.core.scratch import scratch
 from inarch.core.states import digest_of
 from inarch.driver.keep.kept import is_keyed, surroundings
 from inarch.driver.keep.pool import POOLS, Pool
@@ -67,8 +67,8 @@ class SharingSizes:
 
     def opened_bytes(self, content: bytes, alone: Alone) -> Module | None:
         """As `opened`, of an artifact's bytes."""
-        with tempfile.TemporaryDirectory(prefix="inarch-load-") as folder:
-            path = Path(folder) / "model.inarch"
+        with scratch("inarch-load-") as folder:
+            path = folder / "model.inarch"
             path.write_bytes(content)
             return self.opened(path, alone)
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from inarch.core.errors import InarchError
+from inarch.core.scratch import scratch
 from inarch.runtime.loaders.native import module_of_bytes
 
 _RAISED = 3
@@ -29,8 +29,7 @@ def read_apart(
     library: Path, type_key: str, parts: Sequence[bytes], seconds: float = SECONDS
 ) -> None:
     """Has the loader read each of `parts`, or refuse it. Raises AssertionError for the first that ends it."""
-    with tempfile.TemporaryDirectory(prefix="inarch-parts-") as name:
-        folder = Path(name)
+    with scratch("inarch-parts-") as folder:
         for number, part in enumerate(parts):
             (folder / str(number)).write_bytes(part)
         words = [sys.executable, "-P", __file__, str(library.absolute()), type_key]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from inarch.core.scratch import scratch
 from inarch.testing.onnx_graphs.drawing import Refused
 from inarch.testing.onnx_graphs.nodes import graph
 from inarch.testing.onnxruntime_calls.compare import difference, outcome_of
@@ -104,9 +104,9 @@ def main(words: Sequence[str] | None = None) -> int:
     logging.getLogger("inarch").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
     search = Search(asked)
-    with tempfile.TemporaryDirectory(prefix="inarch-calls-") as folder:
+    with scratch("inarch-calls-") as folder:
         for (seed,) in search.seeds():
-            for message in check(seed, Path(folder), asked.calls):
+            for message in check(seed, folder, asked.calls):
                 search.found(message, seed=seed, message=message)
     return search.end(f"{search.tried} models, {len(search.findings)} calls differ")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from inarch.core.cache import default_cache, key_of
 from inarch.core.errors import EnvironmentFault
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import Compiler, run_compiler
 from inarch.machine.flags import CONTRACTING
 from inarch.machine.toolchain import compile_library
@@ -98,14 +98,14 @@ def _program_bytes(
     content = kept.get(key)
     if content is not None:
         return content
-    with tempfile.TemporaryDirectory(prefix="inarch-harness-") as scratch:
+    with scratch("inarch-harness-") as made:
         for name, text in zip(sources, texts, strict=True):
-            Path(scratch, name).write_text(text)
+            Path(made, name).write_text(text)
         command = [*compiler.command, *flags, sources[0], "-o", "harness", "-ldl", "-pthread"]
-        status, _ = run_compiler(command, Path(scratch), _SECONDS)
+        status, _ = run_compiler(command, made, _SECONDS)
         if status != 0:
             return None
-        content = Path(scratch, "harness").read_bytes()
+        content = Path(made, "harness").read_bytes()
     kept.put(key, content)
     return content
 

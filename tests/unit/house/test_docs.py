@@ -22,7 +22,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from pathlib import Path
 import pytest
 
 import inarch.meaning
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import find_compiler
 
 ROOT = Path(__file__).parents[3]
@@ -197,12 +197,12 @@ def _run_session(block: Block, folder: Path) -> str | None:
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """`inarch` and `inarch-opt` that start fast. A socket's path must be short."""
-    with tempfile.TemporaryDirectory(prefix="inarch-") as made:
+    with scratch("inarch-docs-") as made:
         server = subprocess.Popen([sys.executable, WARM, made], stdout=subprocess.PIPE)
         assert server.stdout is not None
         try:
             assert server.stdout.readline() == b"ready\n"
-            monkeypatch.setenv("PATH", os.pathsep.join([made, os.environ.get("PATH", "")]))
+            monkeypatch.setenv("PATH", os.pathsep.join([str(made), os.environ.get("PATH", "")]))
             yield
         finally:
             server.kill()

@@ -256,7 +256,7 @@ _IN_SCRATCH = """
 import sys, time
 from pathlib import Path
 from inarch.core.scratch import scratch
-with scratch("inarch-build-", Path(sys.argv[1])) as folder:
+with scratch("inarch-any-", Path(sys.argv[1])) as folder:
     (folder / "part").write_text("a")
     print(folder, flush=True)
     time.sleep(600)
@@ -275,7 +275,7 @@ def test_folders_of_killed_processes_go_at_the_next_start(tmp_path: Path) -> Non
         left, held = (Path(one.stdout.readline().strip()) for one in (dead, alive) if one.stdout)
         dead.kill()
         dead.wait()
-        own = tmp_path / "inarch-build-of-mine"
+        own = tmp_path / "inarch-any-of-mine"
         own.mkdir()
         sweep(tmp_path)
         assert left.is_dir()  # it is too young

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from xdsl.context import Context
@@ -16,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from inarch.backends.host import Native, NativeRequest
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
+from inarch.core.scratch import scratch
 from inarch.definitions.functions import Array, functions_of, signature
 from inarch.definitions.run import arguments_of
 from inarch.dialects import new_context
@@ -158,8 +157,8 @@ def compile_programs(
             if one.name in pipeline:
                 pipeline = pipeline.replace(one.name, one)
     lower(context, module, "kernel", pipeline=pipeline)
-    with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
-        path = Path(folder) / "programs.so"
+    with scratch("inarch-generate-") as folder:
+        path = folder / "programs.so"
         request = NativeRequest(context, module, path, flags=tuple(flags), is_single=True)
         made = machine_code(find_host(host))(request)
         library = ctypes.CDLL(str(path))

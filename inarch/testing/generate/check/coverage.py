@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ from xdsl.irdl import IRDLOperation, OptPropertyDef
 
 import inarch
 from inarch.core.errors import EnvironmentFault
+from inarch.core.scratch import scratch
 from inarch.dialects.graph import DIALECT as GRAPH
 from inarch.dialects.kernel import DIALECT as KERNEL
 from inarch.dialects.loop import DIALECT as LOOP
@@ -184,8 +184,8 @@ def measured(reached: Reached) -> Generator[None]:
         yield
     finally:
         tracer.stop()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "coverage.json"
+    with scratch("inarch-coverage-") as folder:
+        path = folder / "coverage.json"
         tracer.json_report(outfile=str(path))
         report = json.loads(path.read_text())
     for name, each in report["files"].items():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
@@ -15,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from inarch.backends.host import BuildRequest
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import np
+from inarch.core.scratch import scratch
 from inarch.definitions.functions import Array
 from inarch.driver.host import build, emit, find_host
 from inarch.driver.offload import Offload
@@ -72,8 +71,8 @@ def compile_offloaded(
         warnings.simplefilter("ignore")  # that a backend takes nothing
         emitted = lower(context, module, "kernel", offload=Offload(backends))
     host = find_host(DEFAULT_HOST)
-    with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
-        path = Path(folder) / "programs.inarch"
+    with scratch("inarch-generate-") as folder:
+        path = folder / "programs.inarch"
         request = BuildRequest(
             host.name, context, module, emitted, path, flags=tuple(flags), is_single=True
         )
