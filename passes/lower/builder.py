@@ -184,6 +184,26 @@ class LoopBuilder:
         """A buffer of the weights with what `make` gives when they are written (`later_constant`)."""
         return self.constant_attr(later_constant(make, kind, self.store, name, made))
 
+    def made_from(
+        self,
+        source: ConstantAttr,
+        make: Callable[[Array], Array],
+        kind: TensorType[Attribute],
+        how: tuple[Hashable, ...],
+    ) -> SSAValue:
+        """A buffer of the weights with what `make` gives of a constant; `how[0]` is its name.
+
+        It is made when weights are written, from an array that is kept. `how` is equal for equal ways.
+        """
+        name, store = str(how[0]), self.store
+        has_data = not isinstance(source, DenseResourceAttr) or source.resource_handle.data in store
+        held = constant_array(source, store) if has_data else None
+
+        def made() -> Array:
+            return make(constant_array(source, store) if held is None else held)
+
+        return self.later(made, kind, name, None if held is None else (held, how))
+
     def _placed(
         self, spec: NestSpec, ins: Sequence[SSAValue], out: SSAValue
     ) -> tuple[NestSpec, Sequence[SSAValue]]:
