@@ -40,6 +40,7 @@ from inarch.passes.lower.algorithm import (
     bound_of,
     described,
     known_numbers,
+    own_name,
     policy_of,
     refusal,
     selections_of,
@@ -164,7 +165,7 @@ def _weighed(
 def _mark(module: ModuleOp, selections: Sequence[str]) -> None:
     """Writes the user's selections, in order. Raises for unknown names and inapplicable algorithms."""
     for selection in selections:
-        selector, name = parse_selection(selection, "ALGORITHM")
+        selector, said = parse_selection(selection, "ALGORITHM")
         matching = [op for op in _ops(module) if selects(selector, op)]
         able = [op for op in matching if any(True for _ in algorithms_of(op))]
         if not able:
@@ -176,6 +177,7 @@ def _mark(module: ModuleOp, selections: Sequence[str]) -> None:
             )
         reasons: list[str] = []
         for op in able:
+            name = own_name(op, said)
             algorithm = algorithm_of(op, name)
             why = refusal(op, name, algorithm) if algorithm is not None else None
             if why is None:

@@ -158,7 +158,13 @@ def asked_for(op: Operation) -> str | None:
         raise UsageError(
             f"expected a string for {ATTRIBUTE}, found {said}", where=location_text(op)
         )
-    return said.data
+    return own_name(op, said.data)
+
+
+def own_name(op: Operation, name: str) -> str:
+    """`conv-winograd-2x2`, as it is listed, is `winograd-2x2` of a convolution; other names stay."""
+    is_listed = name in ALGORITHMS and name_of(op, name) not in ALGORITHMS
+    return name.removeprefix(f"{short_name(op)}-") if is_listed else name
 
 
 def refusal(op: Operation, name: str, algorithm: Algorithm) -> str | None:

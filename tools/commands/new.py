@@ -1,4 +1,4 @@
-"""`inarch new`: a folder with a working backend, host, microkernel or pass and its tests, to be changed."""
+"""`inarch new`: a folder with a working algorithm, backend, host, microkernel or pass and its tests."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from inarch.tools.extensions import kinds
 from inarch.tools.templates import template
 
 FILES = {
+    "algorithm": {
+        "{stem}.py": "algorithm.py.tmpl",
+        "{stem}.mlir": "algorithm_{format}.mlir.tmpl",
+        "test_{stem}.py": "algorithm_test.py.tmpl",
+        "pyproject.toml": "emitter_pyproject.toml.tmpl",
+        "README.md": "algorithm_readme.md.tmpl",
+    },
     "backend": {
         "{stem}.py": "backend_{format}.py.tmpl",
         "{stem}.mlir": "backend.mlir.tmpl",
@@ -45,10 +52,20 @@ FILES = {
 }
 """What is written for each kind, and the template that it is made of."""
 
-FORMATS = {"backend": ("text", "c"), "host": ("py",), "microkernel": ("c", "py"), "pass": ("py",)}
-"""What `--format` may be; the first is what it is without."""
+FORMATS = {
+    "algorithm": ("conv", "matmul"),
+    "backend": ("text", "c"),
+    "host": ("py",),
+    "microkernel": ("c", "py"),
+    "pass": ("py",),
+}
+"""What `--format`, or `--op` of an algorithm, may be; the first is what it is without."""
+
+OPS = {"conv": ("windows.conv", "ConvOp"), "matmul": ("matmul", "MatmulOp")}
+"""Where the classes of ops are, and their names."""
 
 TABLES = {
+    "algorithm": ("algorithms",),
     "backend": ("backends", "loaders"),
     "host": ("hosts", "backends", "loaders"),
     "microkernel": ("microkernels",),
@@ -57,6 +74,11 @@ TABLES = {
 """Where a name must be free."""
 
 NEXT = {
+    "algorithm": (
+        "inarch explain {stem}.mlir --load {stem}.py",
+        "inarch verify {stem}.mlir --load {stem}.py --algorithm {format}={name}",
+        "python -m pytest .",
+    ),
     "backend": (
         "inarch run {stem}.mlir --load {stem}.py --backend {name} --check {stem}.mlir",
         "inarch explain {stem}.mlir --load {stem}.py --backend {name}",
@@ -88,6 +110,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", choices=sorted(FILES), help="what to begin")
     parser.add_argument("name", help="its name, such as my-npu")
     parser.add_argument(
+        "--op", choices=FORMATS["algorithm"], help="of which op an algorithm is (default: conv)"
+    )
+    parser.add_argument(
         "--directory", type=Path, metavar="DIR", help="where to write (default: ./NAME)"
     )
     parser.add_argument(
@@ -99,11 +124,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    kind, name = str(arguments.kind), str(arguments.name)
+    kind, form = str(arguments.kind), _format(arguments)
+    name = str(arguments.name)
+    if kind == "algorithm" and not name.startswith(f"{form}-"):
+        name = f"{form}-{name}"
     stem = name.replace("-", "_")
     _check_name(kind, name, stem)
     folder = arguments.directory or Path(stem)
-    words = {"kind": kind, "name": name, "stem": stem, "format": _format(kind, arguments.format)}
+    words = {"kind": kind, "name": name, "stem": stem, "format": form}
     texts = {
         folder / file.format(**words): _fill(template(source.format(**words)), words)
         for file, source in FILES[kind].items()
@@ -119,8 +147,14 @@ def _execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _format(kind: str, wanted: str | None) -> str:
-    formats = FORMATS[kind]
+def _format(arguments: argparse.Namespace) -> str:
+    kind, formats = str(arguments.kind), FORMATS[arguments.kind]
+    is_algorithm = kind == "algorithm"
+    option, other = ("op", "format") if is_algorithm else ("format", "op")
+    if getattr(arguments, other) is not None:
+        whose = "other kinds" if is_algorithm else "an algorithm"
+        raise UsageError(f"--{other}: it is of {whose}, found {kind}")
+    wanted = getattr(arguments, option)
     if wanted is not None and wanted not in formats:
         known = " or ".join(formats)
         raise UsageError(f"--format: expected {known} for a {kind}, found {wanted}")
@@ -135,12 +169,13 @@ def _check_name(kind: str, name: str, stem: str) -> None:
             f"expected a name of small letters, digits and dashes, found '{name}'; "
             f"'{suggestion}' would do"
         )
+    own = name.partition("-")[2] if kind == "algorithm" else name
     for table in TABLES[kind]:
         things = kinds()[table]
         if name in things:
             origin = things.origin(name).source
             raise UsageError(
-                f"{things.kind} '{name}' exists ({origin}); choose another name, such as 'my-{name}'"
+                f"{things.kind} '{name}' exists ({origin}); choose another name, such as 'my-{own}'"
             )
     if stem in sys.builtin_module_names or find_spec(stem) is not None:
         raise UsageError(
@@ -153,7 +188,10 @@ def _fill(text: str, words: dict[str, str]) -> str:
     has_loader = words["kind"] == "host" or words["format"] == "text"
     holes = {"KIND": words["kind"], "NAME": words["name"], "STEM": words["stem"]}
     holes["LOADER_POINT"] = LOADER_POINT.format(**words) if has_loader else ""
-    holes["SUFFIX"] = words["format"]
+    holes["SUFFIX"] = holes["FORMAT"] = words["format"]
+    holes["MODULE"], holes["CLASS"] = OPS.get(words["format"], ("", ""))
+    is_algorithm = words["kind"] == "algorithm"
+    holes["GROUP"] = "passes.lower.algorithms" if is_algorithm else f"{words['kind']}s"
     return re.sub(rf"@({'|'.join(holes)})@", lambda hole: holes[hole[1]], text)
 
 
@@ -175,8 +213,11 @@ def _write(folder: Path, texts: dict[Path, str]) -> None:
 
 
 COMMAND = Command(
-    description="Begin a backend, host, microkernel or pass of your own: a folder that works, with tests.",
+    description="Begin an algorithm, backend, host, microkernel or pass of your own: a folder that works, "
+    "with tests.",
     epilog="""examples:
+  inarch new algorithm conv-mine
+  inarch new algorithm mine --op matmul
   inarch new backend my-npu
   inarch new backend my-kernels --format c
   inarch new host my-machine

@@ -118,6 +118,7 @@ def test_the_numerics_say_what_is_chosen_by_cost(tmp_path: Path) -> None:
     assert _taken(path) == {"conv": ["winograd-2x2", "direct"]}
     assert _taken(path, numerics="fast")["conv"][0] == "winograd-4x4"
     assert _taken(path, algorithms=["conv=winograd-2x2", "con*=direct"])["conv"][0] == "direct"
+    assert _taken(path, algorithms=["conv=conv-winograd-4x4"])["conv"][0] == "winograd-4x4"
     few = _model(tmp_path, (1, 24, 28, 28), 24, (1, 1, 1, 1), 0)
     assert _taken(few) == {"conv": ["direct"]}, "of 24 channels the bound is above direct's"
 

@@ -146,6 +146,10 @@ def test_a_microkernel_that_is_wrong_fails_its_test(tmp_path: Path) -> None:
 def test_a_format_is_of_its_kind(tmp_path: Path) -> None:
     found = _new("microkernel", "my-gemm", "--format", "text", "--directory", str(tmp_path))
     assert found == (2, "error: --format: expected c or py for a microkernel, found text\n")
+    found = _new("algorithm", "mine", "--format", "c", "--directory", str(tmp_path))
+    assert found == (2, "error: --format: it is of other kinds, found algorithm\n")
+    found = _new("pass", "mine", "--op", "conv", "--directory", str(tmp_path))
+    assert found == (2, "error: --op: it is of an algorithm, found pass\n")
 
 
 def test_a_new_pass_works_as_it_is(tmp_path: Path) -> None:
@@ -186,6 +190,30 @@ def test_a_new_host_works_as_it_is(tmp_path: Path) -> None:
     assert (code, "graph.mul" in said) == (1, True), said
 
 
+@pytest.mark.parametrize("op", ["conv", pytest.param("matmul", marks=pytest.mark.slow)])
+def test_a_new_algorithm_works_as_it_is(op: str, tmp_path: Path) -> None:
+    """K16: what `inarch new` prints; a fault of it is seen by its test, and named."""
+    folder = tmp_path / "here"
+    code, text = _new("algorithm", "mine", "--op", op, "--directory", str(folder))
+    assert code == 0, text
+    explain, verify, test = [line[2:] for line in text.splitlines() if line.startswith("  ")][1:]
+
+    def tool(command: str) -> tuple[int, str]:
+        words = [str(folder / word) if "_mine." in word else word for word in command.split()]
+        code, out, err = run(words[1:])
+        return code, out + err
+
+    assert "    mine: " in tool(explain)[1]
+    assert tool(verify) == (0, "right: 1 value of 1 op, and the outputs as compiled\n")
+    if op == "conv":
+        done = _shell(test, folder)
+        assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
+    file = folder / f"{op}_mine.py"
+    file.write_text(file.read_text().replace("at, same)", "at, lambda one: -one)"))
+    code, said = tool(f"{verify} -o {tmp_path / 'found'}")
+    assert (code, f"algorithm 'mine' [{file}]" in said) == (1, True), said
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     folder = tmp_path / "there"
     folder.mkdir()
@@ -199,6 +227,12 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 TAKEN = [
+    (
+        "algorithm",
+        "winograd-2x2",
+        "algorithm 'conv-winograd-2x2' exists (inarch.passes.lower.algorithms.conv_winograd_2x2); "
+        "choose another name, such as 'my-winograd-2x2'",
+    ),
     (
         "backend",
         "examplejson",
