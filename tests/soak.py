@@ -31,6 +31,7 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from soak_finds import known, plain, same
@@ -293,7 +294,19 @@ def _search(search: Search, seconds: float) -> int:
     return 1 if search.found else 0
 
 
-if __name__ == "__main__":
+def _yield_to_others() -> None:
+    """Takes what others leave.
+
+    Linux weighs sessions first, and nice values only within one (sched(7), "The autogroup feature"). Where this
+    process leads its session (`setsid make soak`), the session yields; else it is the user's terminal.
+    """
     os.nice(19)
+    if os.getsid(0) == os.getpid():
+        with suppress(OSError):  # no Linux, or without autogroups
+            Path("/proc/self/autogroup").write_text("19", encoding="ascii")
+
+
+if __name__ == "__main__":
+    _yield_to_others()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     sys.exit(main())

@@ -29,7 +29,7 @@ from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.nest_spec import NestBuilder, NestSpec, same
 from inarch.dialects.scalar import Scalar
 from inarch.ir.types import f32
-from inarch.passes.lower.algorithm import Algorithm, Bound
+from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -129,7 +129,7 @@ def refuses(op: Operation) -> str | None:
     return None if isinstance(op.w.owner, ConstantOp) else "its weights are known at run time alone"
 
 
-def bound(_op: Operation) -> Bound:
+def bound(_op: Operation, _known: Known) -> Bound:
     """Of the greatest error of direct's: 30 drawn convolutions are below 1.4.
 
     The proved bound is far above: a transform adds all numbers of a tile, of which most errors cancel.

@@ -14,13 +14,14 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch.core.errors import InarchError
+from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import np
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.buffer import ConstantOp as BufferConstantOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import ConstantStore, store_of
@@ -53,6 +54,9 @@ from inarch.passes.partition.by_hand import parse_selection, selects
 from inarch.passes.tensorize.choose import KernelTrial, Prices
 from inarch.passes.tuned import choose
 
+_LEAST_GROWTH = 16 * 2**20
+"""Bytes by which the constants of any program may grow."""
+
 
 @dataclass(frozen=True)
 class Weighed:
@@ -63,6 +67,8 @@ class Weighed:
     """Estimated cycles of one core, with the kernels that its nests get."""
     workspace: int = 0
     """Bytes of its scratch buffers, including the result."""
+    constants: int = 0
+    """Bytes of its constants."""
     bound: str = ""
     refused: str = ""
     """Why it does not apply, or is not chosen by cost; empty if it may be."""
@@ -91,22 +97,33 @@ class ChooseAlgorithmPass(ModulePass):
 
     A selection by the user comes first: `inarch.algorithms = ["conv=winograd-2x2", "layer1/*=direct"]`, or
     the op's attribute. Next come tuning records. Otherwise the pass chooses the cheapest algorithm that the
-    policy allows (`inarch.numerics`: `strict`, `bounded`, `fast`), by the cost of its nests.
+    policy allows (`inarch.numerics`: `strict`, `bounded`, `fast`), by the cost of its nests. Transformed
+    weights may be larger than the op's: all constants together grow at most by the factor `growth`, or by
+    16 MiB; the ops that save most cycles for a byte come first.
     """
 
     name = "choose-algorithm"
     is_optional: ClassVar = True
 
+    growth: float = 1.3
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _mark(op, selections_of(op))
+        if not 1 <= self.growth < math.inf:
+            raise UsageError(f"{self.name}: growth: expected a number >= 1, found {self.growth}")
         policy = POLICIES.index(policy_of(op))
         known: dict[object, Weighed] = {}
         facts_of(ctx).put(report := Algorithms())
-        for each in _ops(op):
-            there = dict(algorithms_of(each))
-            if not there:
-                continue
-            weighed = _weighed(ctx, op, each, there, policy, known)
+        every = [
+            (each, _weighed(ctx, op, each, there, policy, known))
+            for each in _ops(op)
+            if (there := dict(algorithms_of(each)))
+        ]
+        constants = sum(
+            _bytes_of(one.results[0]) for one in op.walk() if isinstance(one, ConstantOp)
+        )
+        more = max((self.growth - 1) * constants, _LEAST_GROWTH)
+        for (each, _), weighed in zip(every, _within(every, more), strict=True):
             taken = self._taken(ctx, op, each, weighed)
             if taken != DIRECT and (said := described(each, taken)) not in report.taken:
                 report.taken.append(said)
@@ -160,6 +177,52 @@ def _weighed(
         price = known.get(key)
         weighed.append(one if one.refused or price is None else replace(price, bound=one.bound))
     return weighed
+
+
+def _within(every: Sequence[tuple[Operation, list[Weighed]]], more: float) -> list[list[Weighed]]:
+    """Refuses algorithms by which the constants grow by over `more` bytes, those that save least for a byte.
+
+    Greedy: each step takes the change of one op that saves most cycles for each byte more.
+    """
+    able = [[one for one in weighed if not one.refused] for _, weighed in every]
+    asked = [asked_for(op) for op, _ in every]
+    best = [min(some, key=lambda one: one.cycles) for some in able]
+    grown = sum(one.constants - some[0].constants for one, some in zip(best, able, strict=True))
+    if grown <= more:
+        return [weighed for _, weighed in every]
+    now = [
+        next((one for one in some if one.name == name), some[0])
+        for some, name in zip(able, asked, strict=True)
+    ]
+    left = more - sum(
+        one.constants - some[0].constants for one, some in zip(now, able, strict=True)
+    )
+    while True:
+        changes = [
+            (math.inf if added <= 0 else (old.cycles - one.cycles) / added, -at, one)
+            for at, (old, some, name) in enumerate(zip(now, able, asked, strict=True))
+            for one in some
+            if name is None
+            and one.cycles < old.cycles
+            and (added := one.constants - old.constants) <= left
+        ]
+        if not changes:
+            break
+        _, at, one = max(changes, key=lambda change: change[:2])
+        left -= one.constants - now[-at].constants
+        now[-at] = one
+    return [
+        [_refused(one, taken) for one in weighed]
+        for (_, weighed), taken in zip(every, now, strict=True)
+    ]
+
+
+def _refused(one: Weighed, taken: Weighed) -> Weighed:
+    """Where it is faster than the one that is taken, and larger."""
+    if one.refused or one.cycles >= taken.cycles or one is taken:
+        return one
+    mib = (one.constants - taken.constants) / 2**20
+    return replace(one, refused=f"{mib:.1f} MiB more of constants are over the limit of growth")
 
 
 def _mark(module: ModuleOp, selections: Sequence[str]) -> None:
@@ -226,13 +289,15 @@ def priced(ctx: Context, module: ModuleOp, op: Operation, one: Weighed) -> Weigh
     try:
         alone = _alone(op, one.name, module, store_of(context))
         workspace = sum(nbytes(memref_of(each.results[0])) for each in _allocs(alone))
+        made = [each.results[0] for each in alone.walk() if isinstance(each, BufferConstantOp)]
+        constants = sum(nbytes(memref_of(each)) for each in made if any(each.uses))
         for each in LOWERING[1:]:
             each.apply(context, alone)
     except InarchError as error:
         return Weighed(one.name, bound=one.bound, refused=error.message)
     nests = [each for each in alone.walk() if isinstance(each, NestOp)]
     cycles = Prices.of(context, alone).cycles(nests)
-    return Weighed(one.name, cycles, workspace, one.bound)
+    return Weighed(one.name, cycles, workspace, constants, one.bound)
 
 
 def _allocs(module: ModuleOp) -> list[Operation]:

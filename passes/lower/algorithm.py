@@ -99,8 +99,8 @@ class Algorithm:
     error: Callable[[Operation, Sequence[Array]], Array] | None = None
     """`error(op, operands)`: how far rounding may take each element of the result, for these operands.
 
-    An array of float64 of the result's shape; infinite where any number is right. None: `ratio` times
-    direct's, by element. `inarch verify` judges by it.
+    An array of float64 of the result's shape; infinite where any number is right. None: `ratio` times the
+    greatest of direct's, anywhere; any number where an operand is not finite. `inarch verify` judges by it.
     """
     api: int = API_VERSION
 
@@ -190,7 +190,10 @@ def error_of(op: Operation, name: str, operands: Sequence[Array], direct: Array)
         return direct
     if algorithm.error is None:
         known = dict(zip(op.operands, operands, strict=True)).get
-        return direct * max(1.0, bound_of(op, name, algorithm, known).ratio)
+        most = np.max(direct, initial=0.0, where=np.isfinite(direct))
+        is_finite = all(np.isfinite(one).all() for one in operands)
+        bound = bound_of(op, name, algorithm, known).ratio * most if is_finite else np.inf
+        return np.maximum(direct, bound)
     error = algorithm.error
     found: object = _asked(op, name, lambda op: error(op, operands))
     shape = np.shape(cast("Array", found))

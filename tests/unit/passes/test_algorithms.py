@@ -123,6 +123,14 @@ def test_the_numerics_say_what_is_chosen_by_cost(tmp_path: Path) -> None:
     assert _taken(few) == {"conv": ["direct"]}, "of 24 channels the bound is above direct's"
 
 
+def test_the_growth_of_constants_is_limited(tmp_path: Path) -> None:
+    """F(4x4)'s 37.7 MB for 9.4 MB are over it, F(2x2)'s 16.8 MB are not; both may be asked for."""
+    path = _model(tmp_path, (1, 512, 14, 14), 512, (1, 1, 1, 1), 0)
+    assert _taken(path, numerics="fast") == {"conv": ["winograd-2x2", "direct"]}
+    asked = _taken(path, algorithms=["conv=winograd-4x4"])
+    assert asked["conv"][0] == "winograd-4x4"
+
+
 def test_weights_of_several_sizes_are_direct_unless_asked_otherwise(tmp_path: Path) -> None:
     """A first row of 1e6 beside rows of 1e-6: tiles mix what direct keeps apart."""
     path = _model(tmp_path, (1, 64, 28, 28), 64, (1, 1, 1, 1), 0)
