@@ -297,8 +297,8 @@ def _search(search: Search, seconds: float) -> int:
 def _yield_to_others() -> None:
     """Takes what others leave.
 
-    Linux weighs sessions first, and nice values only within one (sched(7), "The autogroup feature"). Where this
-    process leads its session (`setsid make soak`), the session yields; else it is the user's terminal.
+    Linux weighs sessions first, and nice values only within one (sched(7), "The autogroup feature"). Where
+    this process leads its session (`setsid make soak`), the session yields; else it is the user's terminal.
     """
     os.nice(19)
     if os.getsid(0) == os.getpid():

@@ -54,6 +54,8 @@ from inarch.passes.partition.by_hand import parse_selection, selects
 from inarch.passes.tensorize.choose import KernelTrial, Prices
 from inarch.passes.tuned import choose
 
+_WORTH = 4
+"""How much faster an algorithm is that is worth any constants."""
 _LEAST_GROWTH = 16 * 2**20
 """Bytes by which the constants of any program may grow."""
 
@@ -100,6 +102,7 @@ class ChooseAlgorithmPass(ModulePass):
     policy allows (`inarch.numerics`: `strict`, `bounded`, `fast`), by the cost of its nests. Transformed
     weights may be larger than the op's: all constants together grow at most by the factor `growth`, or by
     16 MiB; the ops that save most cycles for a byte come first.
+    Algorithms that are four times as fast are exempt.
     """
 
     name = "choose-algorithm"
@@ -182,7 +185,8 @@ def _weighed(
 def _within(every: Sequence[tuple[Operation, list[Weighed]]], more: float) -> list[list[Weighed]]:
     """Refuses algorithms by which the constants grow by over `more` bytes, those that save least for a byte.
 
-    Greedy: each step takes the change of one op that saves most cycles for each byte more.
+    Greedy: each step takes the change of one op that saves most cycles for each byte more. An algorithm
+    that is `_WORTH` times as fast as the one that is left is taken all the same.
     """
     able = [[one for one in weighed if not one.refused] for _, weighed in every]
     asked = [asked_for(op) for op, _ in every]
@@ -211,6 +215,10 @@ def _within(every: Sequence[tuple[Operation, list[Weighed]]], more: float) -> li
         _, at, one = max(changes, key=lambda change: change[:2])
         left -= one.constants - now[-at].constants
         now[-at] = one
+    now = [
+        fastest if name is None and fastest.cycles * _WORTH < one.cycles else one
+        for one, fastest, name in zip(now, best, asked, strict=True)
+    ]
     return [
         [_refused(one, taken) for one in weighed]
         for (_, weighed), taken in zip(every, now, strict=True)
