@@ -56,7 +56,7 @@ def free_name(stem: str, taken: set[str], separator: str = "_") -> str:
     return name
 
 
-def symbols_of(module: ModuleOp) -> set[str]:
+def symbol_names(module: ModuleOp) -> set[str]:
     """The symbols that ops of the module define."""
     symbols = (op.properties.get("sym_name") for op in module.body.ops)
     return {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}

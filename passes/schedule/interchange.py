@@ -176,7 +176,7 @@ def _depends(inner: ForOp, loop: ForOp) -> bool:
 
 
 def _is_pure(op: Operation) -> bool:
-    return op.name.startswith("arith.") and not op.regions
+    return op.name.startswith("arith.")
 
 
 def _perfect(loop: ForOp) -> None:
@@ -225,12 +225,15 @@ def _swap(outer: ForOp, inner: ForOp) -> None:
     a.name_hint, b.name_hint = b.name_hint, a.name_hint
 
 
-def _read(words: Words) -> Action:
-    reassociate = words.has("reassociate")
-    order = words.names("an iterator")
+def _action(order: Sequence[str], *, reassociate: bool) -> Action:
     return lambda module, op: interchange(
         op, order, reassociate=reassociate, symbols=symbols_of(module)
     )
+
+
+def _read(words: Words) -> Action:
+    reassociate = words.has("reassociate")
+    return _action(words.names("an iterator"), reassociate=reassociate)
 
 
 STEP = Step("interchange [reassociate] ITERATOR ITERATOR [...]", _read)
@@ -251,15 +254,7 @@ class InterchangePass(ModulePass):
     reassociate: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        reassociate = self.reassociate
-        transform(
-            op,
-            self.name,
-            self.nest,
-            lambda module, loops: interchange(
-                loops, self.order, reassociate=reassociate, symbols=symbols_of(module)
-            ),
-        )
+        transform(op, self.name, self.nest, _action(self.order, reassociate=self.reassociate))
 
 
 PASS = InterchangePass

@@ -6,6 +6,10 @@
 // RUN: inarch-opt %s -p 'interchange{nest=loops order=j,i}' --verify-semantics | filecheck %s --check-prefix=LOOPS
 // RUN: not inarch-opt %s -p 'interchange{nest=skewed order=j,i}' 2>&1 | filecheck %s --check-prefix=SKEWED
 // RUN: not inarch-opt %s -p 'interchange{nest=triangle order=j,i}' 2>&1 | filecheck %s --check-prefix=TRIANGLE
+// RUN: inarch-opt %s -p 'interchange{nest=one order=kw,kh}' --verify-semantics | filecheck %s --check-prefix=ONE
+// RUN: not inarch-opt %s -p 'interchange{nest=first order=j,i}' 2>&1 | filecheck %s --check-prefix=FIRST
+// RUN: inarch-opt %s -p 'interchange{nest=deep order=j,i}' | filecheck %s --check-prefix=DEEP
+// RUN: inarch-opt %s -p 'interchange{nest=calls order=q,p}' | filecheck %s --check-prefix=CALLS
 
 func.func @main(%x: memref<9x9xf32>, %y: memref<7x7xf32> {inarch.result}, %z: memref<9x9xf32> {inarch.result}) {
   loop.nest (oh = 7, ow = 7, kh = 3 reduction, kw = 3 reduction) ins(%x[oh + kh, ow + kw] : memref<9x9xf32>) outs(%y[oh, ow] init -inf : memref<7x7xf32>) {
@@ -27,14 +31,17 @@ func.func @main(%x: memref<9x9xf32>, %y: memref<7x7xf32> {inarch.result}, %z: me
 
   loop.for %i = 0 to 9 {
     loop.for %j = 0 to 8 step 2 {
+      %k = arith.constant 2.0 : f32
       %v = memref.load %x[%i, %j] : memref<9x9xf32>
-      memref.store %v, %z[%i, %j] : memref<9x9xf32>
+      %w = arith.mulf %v, %k : f32
+      memref.store %w, %z[%i, %j] : memref<9x9xf32>
       loop.yield
     }
     loop.yield
   } loc("loops")
   // LOOPS: loop.for %j = 0 to 8 step 2 {
   // LOOPS-NEXT: loop.for %i = 0 to 9 {
+  // LOOPS-NEXT: arith.constant 2
   // LOOPS-NEXT: memref.load %x[%i, %j]
 
   loop.for %i = 0 to 8 {
@@ -62,5 +69,66 @@ func.func @main(%x: memref<9x9xf32>, %y: memref<7x7xf32> {inarch.result}, %z: me
     loop.yield
   } loc("triangle")
   // TRIANGLE: triangle: error: interchange: expected bounds of j that do not depend on i, which is to go inside, found computed ones that do
+
+  // A sum over one iteration has no order.
+  loop.nest (oh = 7, ow = 7, kh = 1 reduction, kw = 3 reduction) ins(%x[oh + kh, ow + kw] : memref<9x9xf32>) outs(%y[oh, ow] init 0.0 : memref<7x7xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    loop.yield %r : f32
+  } loc("one")
+  // ONE: loop.nest (oh = 7, ow = 7, kw = 3 reduction, kh = 1 reduction)
+
+  // A load does not move into the inner loop, which may store to its element.
+  loop.for %i = 0 to 9 {
+    %v = memref.load %z[%i, %i] : memref<9x9xf32>
+    loop.for %j = 0 to 9 {
+      %w = memref.load %z[%i, %j] : memref<9x9xf32>
+      %s = arith.addf %w, %v : f32
+      memref.store %s, %z[%i, %j] : memref<9x9xf32>
+      loop.yield
+    }
+    loop.yield
+  } loc("first")
+  // FIRST: error: interchange: no loop 'j' in those that stand in each other alone. Known: i
+
+  // An invariant bound leaves all loops, however deep it is.
+  %c = arith.constant 3 : index
+  loop.for %i = 0 to 9 {
+    loop.for %j = 0 to 8 {
+      %e = arith.addi %c, %c : index
+      loop.for %k = 0 to %e {
+        %v = memref.load %x[%i, %j] : memref<9x9xf32>
+        memref.store %v, %z[%i, %j] : memref<9x9xf32>
+        loop.yield
+      }
+      loop.yield
+    }
+    loop.yield
+  } loc("deep")
+  // DEEP: %e = arith.addi %c, %c : index
+  // DEEP-NEXT: loop.for %j{{.*}} = 0 to 8 {
+  // DEEP-NEXT: loop.for %i{{.*}} = 0 to 9 {
+  // DEEP-NEXT: loop.for %k{{.*}} = 0 to %e {
+
+  // The callee only reads %x.
+  loop.for %p = 0 to 9 {
+    loop.for %q = 0 to 9 {
+      %t = memref.subview %z[%p, %q] [1, 1] [1, 1] : memref<9x9xf32> to memref<1x1xf32, strided<[9, 1], offset: ?>>
+      func.call @copy(%x, %t) : (memref<9x9xf32>, memref<1x1xf32, strided<[9, 1], offset: ?>>) -> ()
+      loop.yield
+    }
+    loop.yield
+  } loc("calls")
+  // CALLS: loop.for %q = 0 to 9 {
+  // CALLS-NEXT: loop.for %p = 0 to 9 {
+  // CALLS-NEXT: memref.subview %z[%p, %q]
+  func.return
+}
+
+func.func private @copy(%a: memref<9x9xf32>, %b: memref<1x1xf32, strided<[9, 1], offset: ?>>) {
+  loop.nest (i = 1, j = 1) ins(%a[i, j] : memref<9x9xf32>) outs(%b[i, j] : memref<1x1xf32, strided<[9, 1], offset: ?>>) {
+  ^bb0(%u: f32, %o: f32):
+    loop.yield %u : f32
+  }
   func.return
 }
