@@ -21,21 +21,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from inarch.core.errors import EnvironmentFault
 from inarch.driver.keep.records import Record, demand_text
-from inarch.ir.location import parts_of
 from inarch.passes.tuned import TunedWay
 from inarch.tuning.executor import Pool
-from inarch.tuning.job import Job, Result, Ways, fault_of, measure
+from inarch.tuning.job import Job, Result, Ways
 from inarch.tuning.outcome import LISTING, Outcome
+from inarch.tuning.queue import Progress, Queue
 from inarch.tuning.space import NESTS, Space
-
-Progress = Callable[[str, float, float], None]
-"""What is done, seconds since the beginning, seconds in all."""
+from inarch.tuning.units import Unit, units_of
 
 VARIANTS = 3
 """Of one job, beside the untuned model."""
@@ -47,52 +43,12 @@ HOLDS = 0.005
 """And by so much to stay."""
 LEAST_SHARE = 0.002
 """Of the time of the model: what takes less is not tuned."""
-TRIES = 3
-"""Of a job whose worker is lost, or gives nonsense."""
 CHOSEN, CONFIRMED, SHARED = 0.3, 0.7, 0.85
 """Of the time: then no more choices before nests, ways of nests, and loops to share are tried.
 
 What is left is for trying the best once more."""
 TOGETHER = 2
 """Variants of the measurement at the end, for which there is to be time, too."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """Ops of the model that are tuned together, because the same decisions are about them."""
-
-    space: str
-    """The pass that decides."""
-    places: tuple[str, ...]
-    addresses: tuple[str, ...]
-
-    def seconds(self, times: Mapping[str, float]) -> float:
-        """Of all its ops; where a pass decides what is fused, of all steps that one of them is part of."""
-        if self.space == NESTS:
-            return sum(times.get(place, 0.0) for place in self.places)
-        own = {part for place in self.places for part in parts_of(place)}
-        return sum(took for place, took in times.items() if not own.isdisjoint(parts_of(place)))
-
-
-def units_of(space: Space) -> list[Unit]:
-    """Ops that share a nest are one unit."""
-    owner: dict[str, set[str]] = {}
-    for place, addresses in space.places.items():
-        joined = {place}
-        for other in {id(owner[a]): owner[a] for a in addresses if a in owner}.values():
-            joined |= other
-        for each in joined:
-            for address in space.places[each]:
-                owner[address] = joined
-        for address in addresses:
-            owner[address] = joined
-    groups = {id(group): group for group in owner.values()}.values()
-    found: list[Unit] = []
-    for group in groups:
-        places = [place for place in space.places if place in group]
-        addresses = dict.fromkeys(a for place in places for a in space.places[place])
-        found.append(Unit(space.by, tuple(places), tuple(addresses)))
-    return found
 
 
 Look = Callable[[Ways], Sequence[Space]]
@@ -118,7 +74,6 @@ class Tuner:
     """Of a search that was ended before it measured them together: they are tried once more."""
     begun: float = field(default_factory=time.monotonic)
     faults: dict[str, str] = field(default_factory=dict[str, str])
-    jobs: int = 0
     cpu: str = ""
     compiler: str = ""
     given: dict[str, TunedWay] = field(default_factory=dict[str, TunedWay])
@@ -144,10 +99,15 @@ class Tuner:
     _claim: tuple[Ways, int, float, float] | None = None
     """Ways, threads, and seconds of the untuned model and with them, where they were measured so."""
 
+    def __post_init__(self) -> None:
+        self._queue = Queue(
+            self.pool, self.workers, self.budget, self.job.seconds, self.begun, self.progress
+        )
+
     @property
     def passed(self) -> float:
         """Seconds since the beginning."""
-        return time.monotonic() - self.begun
+        return self._queue.passed
 
     def run(self) -> Outcome:
         """Tunes until nothing is left or the time is over.
@@ -399,7 +359,7 @@ class Tuner:
             best,
             tuple(self._trials),
             self.faults,
-            self.jobs,
+            self._queue.jobs,
             tuple(self._untried),
             self._choices[0],
             self._choices[1] if self._spaces else None,
@@ -495,55 +455,17 @@ class Tuner:
         until: float,
         is_needed: bool = False,
     ) -> None:
-        """Has jobs done, so many at once as there are workers; each is begun before `until`.
+        """Has jobs done, each begun before `until`. Raises EnvironmentFault for a fault where `is_needed`."""
 
-        One that no worker has brought back when the time is over, and it could have run, is given up: a
-        queue may never run it.
-        """
-        left = iter(jobs)
-        running: dict[Future[Any], tuple[Job, int]] = {}
-        try:
-            while True:
-                while len(running) < self.workers and self.passed < until:
-                    job = next(left, None)
-                    if job is None:
-                        break
-                    running[self._submit(job)] = job, 1
-                if not running:
-                    return
-                self.progress(f"job {self.jobs}", self.passed, self.budget)
-                finished, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
-                if self.passed > self.budget + self.job.seconds:
-                    self._give_up(running, done, is_needed=is_needed)
-                    return
-                for future in finished:
-                    job, tries = running.pop(future)
-                    result, fault = _result(job, future)
-                    if fault and tries < TRIES:
-                        running[self._submit(job)] = job, tries + 1
-                        continue
-                    self._take(job, result, fault, done, is_needed=is_needed)
-        finally:
-            for future in running:
-                future.cancel()
+        def finished(job: Job, result: Result, fault: str) -> None:
+            self._take(job, result, fault, done, is_needed=is_needed)
 
-    def _give_up(
-        self,
-        running: Mapping[Future[Any], tuple[Job, int]],
-        done: Callable[[Job, Result], None],
-        *,
-        is_needed: bool,
-    ) -> None:
-        for future, (job, _) in running.items():
-            future.cancel()
-            reason = f"no worker has done it in {self.passed:.0f} s; look at its queue"
+        def given_up(job: Job, reason: str) -> None:
             if is_needed:
                 raise EnvironmentFault(f"the model cannot be measured: {reason}")
             done(job, Result(job.key, reason))
 
-    def _submit(self, job: Job) -> Future[Any]:
-        self.jobs += 1
-        return self.pool.submit(measure, job)
+        self._queue.run(jobs, finished, given_up, until=until)
 
     def _take(
         self,
@@ -569,14 +491,3 @@ class Tuner:
             return
         # Nothing is known of the untuned model in this job: the variant alone is at fault.
         done(job, Result(job.key, "", result.cpu, result.compiler, ({}, None), ("", reason)))
-
-
-def _result(job: Job, future: Future[Any]) -> tuple[Result, str]:
-    """What came back, and why it is nothing: a worker that is lost, or gives nonsense."""
-    try:
-        found = future.result()
-    except Exception as error:  # noqa: BLE001 - whatever an executor raises where a worker is gone
-        text = str(error).splitlines()[0] if str(error) else ""
-        return Result(job.key), f"the worker is lost: {type(error).__name__}: {text}"
-    fault = fault_of(job, found)
-    return (found, "") if not fault else (Result(job.key), fault)

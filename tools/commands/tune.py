@@ -20,7 +20,7 @@ from inarch.tools.progress import progress
 if TYPE_CHECKING:
     from inarch.driver.options import Options
     from inarch.tuning.outcome import Outcome
-    from inarch.tuning.tuner import Progress
+    from inarch.tuning.queue import Progress
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 WAYS = 11

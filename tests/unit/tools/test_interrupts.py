@@ -142,7 +142,7 @@ from inarch.driver.options import Options
 from inarch.tools import cli
 from inarch.tools.commands import tune as command
 from inarch.tools.start import guarded
-from inarch.tuning import files, space, tuner
+from inarch.tuning import files, queue, space
 from inarch.tuning.job import Result
 
 places = [each for one in space.spaces_of(Path("m.mlir"), Options(), 3, {}) for each in one.places]
@@ -172,12 +172,12 @@ def end(number):
     os.kill(os.getpid(), number)
 
 def tune(path, number, moment):
-    tuner.measure, records.append_records = measure, keep
+    queue.measure, records.append_records = measure, keep
     if isinstance(moment, float):
         threading.Timer(moment, end, (number,)).start()
     else:
         name, call = moment
-        owners = {"measure": tuner, "files_of": files, "spaces_of": space, "_tell": command}
+        owners = {"measure": queue, "files_of": files, "spaces_of": space, "_tell": command}
         end_at(owners.get(name, records), name, call, number)
     sys.argv = ["inarch", "tune", "m.mlir", "-o", path, "--budget", "10m"]
     code, is_sent = guarded(cli.main), bool(sent)

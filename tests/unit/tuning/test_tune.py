@@ -110,7 +110,7 @@ def _steady(monkeypatch: pytest.MonkeyPatch, ratio: float) -> None:
             found, times=tuple(each and dict.fromkeys(each, step) for each, step in pairs)
         )
 
-    monkeypatch.setattr("inarch.tuning.tuner.measure", measured)
+    monkeypatch.setattr("inarch.tuning.queue.measure", measured)
     monkeypatch.setattr("inarch.tools.commands.tune.WAYS", 2)
 
 
@@ -342,7 +342,7 @@ from pathlib import Path
 from inarch.driver.keep import records
 from inarch.driver.options import Options
 from inarch.tools.cli import main
-from inarch.tuning import tuner
+from inarch.tuning import queue
 from inarch.tuning.job import Result
 from inarch.tuning.space import spaces_of
 
@@ -358,7 +358,7 @@ def measure(job):
     times = tuple(dict.fromkeys(places, random.random()) for _ in job.variants)
     return Result(job.key, "", "cpu", "gcc", times, ("",) * len(times))
 
-records.append_records, tuner.measure = told, measure
+records.append_records, queue.measure = told, measure
 sys.argv = ["inarch", "tune", "model.mlir", "-o", sys.argv[1], "--budget", "10m", "-q"]
 main()
 time.sleep(60)

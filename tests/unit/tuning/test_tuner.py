@@ -15,7 +15,8 @@ from inarch.passes.tuned import Point, TunedWay
 from inarch.tuning.job import Job, Result
 from inarch.tuning.outcome import COMPILING, Outcome
 from inarch.tuning.space import NESTS, Space, Tunable, space_of_points
-from inarch.tuning.tuner import Tuner, units_of
+from inarch.tuning.tuner import Tuner
+from inarch.tuning.units import units_of
 
 WAYS = 4
 """Of each nest; way 0 is the untuned one."""
