@@ -19,7 +19,8 @@ from inarch.core.scratch import scratch
 from inarch.testing.onnx_graphs.drawing import Refused
 from inarch.testing.onnx_graphs.nodes import graph
 from inarch.testing.onnxruntime_calls.compare import difference, outcome_of
-from inarch.testing.onnxruntime_calls.steps import Drawing, State, Subject
+from inarch.testing.onnxruntime_calls.given import Subject
+from inarch.testing.onnxruntime_calls.steps import Drawing, State
 from inarch.testing.seeds import Search, add_seeds
 
 CALLS = 60
