@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch.core.errors import InarchError, UsageError
+from inarch.core.errors import InarchError, InarchWarning, PluginError, UsageError
 from inarch.core.lazy import np
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
@@ -302,7 +303,13 @@ def priced(ctx: Context, module: ModuleOp, op: Operation, one: Weighed) -> Weigh
         for each in LOWERING[1:]:
             each.apply(context, alone)
     except InarchError as error:
-        return Weighed(one.name, bound=one.bound, refused=error.message)
+        if isinstance(error, PluginError):
+            if one.name == asked_for(op):
+                raise
+            warnings.warn(
+                InarchWarning(f"{error.message}; it is not taken", where=error.where), stacklevel=2
+            )
+        return Weighed(one.name, refused=error.message)
     nests = [each for each in alone.walk() if isinstance(each, NestOp)]
     cycles = Prices.of(context, alone).cycles(nests)
     return Weighed(one.name, cycles, workspace, constants, one.bound)

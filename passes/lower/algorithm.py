@@ -8,23 +8,26 @@ The op's own nest is the algorithm `direct`. `choose-algorithm` writes the chose
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from inarch.core.blame import raised
 from inarch.core.errors import InarchError, PluginError, UsageError, unknown
 from inarch.core.lazy import Array, np
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.op import shape_of
-from inarch.dialects.loop.memory import buffer_shape
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.context import ConstantStore
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_array
+from inarch.ir.types import mlir_type
+from inarch.passes.lower._written import unwritten, written_among
 from inarch.passes.lower.builder import LoopBuilder
 
 ATTRIBUTE = "inarch.algorithm"
@@ -224,20 +227,55 @@ def lower_by(op: Operation, name: str, algorithm: Algorithm, builder: LoopBuilde
         raise UsageError(
             f"algorithm '{name}' does not apply to '{op.name}': {why}", where=location_text(op)
         )
+    if (op, name) in builder.active:
+        raise _fault(op, name, "lowers to itself; expected nests")
+    before = builder.block.last_op
+    builder.active.add((op, name))
     try:
         algorithm.lower(op, builder)
     except InarchError:
         raise
     except Exception as error:
         raise _fault(op, name, raised(error, ALGORITHMS.origin(name_of(op, name)))) from error
+    finally:
+        builder.active.discard((op, name))
+    wrong = _wrong(op, builder, list(_after(before, builder.block)))
+    if wrong is not None:
+        raise _fault(op, name, wrong)
+
+
+def _after(op: Operation | None, block: Block) -> Iterator[Operation]:
+    """The ops of a block behind one, or all."""
+    following = block.first_op if op is None else op.next_op
+    while following is not None:
+        yield following
+        following = following.next_op
+
+
+def _wrong(op: Operation, builder: LoopBuilder, ops: Sequence[Operation]) -> str | None:
+    """What is wrong with the ops that an algorithm appended."""
     for result in op.results:
         buffer = builder.buffers.get(result)
         if buffer is None:
-            raise _fault(op, name, "leaves a result unwritten; expected a nest that writes it")
-        expected = builder.place(buffer).physical_shape
-        if builder.place(buffer).shape != shape_of(result) or buffer_shape(buffer) != expected:
-            found = builder.place(buffer).shape
-            raise _fault(op, name, f"gives shape {found}; expected {shape_of(result)}")
+            return "leaves a result unwritten; expected a nest that writes it"
+        place = builder.place(buffer)
+        if place.shape != shape_of(result) or buffer_shape(buffer) != place.physical_shape:
+            return f"gives shape {place.shape}; expected {shape_of(result)}"
+        found, expected = memref_of(buffer).element_type, mlir_type(tensor_dtype(result))
+        if found != expected:
+            return f"gives elements of {found}; expected {expected}"
+    operand = written_among([builder.buffers[value] for value in op.operands], ops)
+    if operand is not None:
+        return f"writes to operand {operand}; expected to write its result, and buffers of its own"
+    for result in op.results:
+        left = unwritten(builder.buffers[result], ops)
+        if left is not None:
+            (count, at), whole = left, math.prod(buffer_shape(builder.buffers[result]))
+            return (
+                f"leaves {count} of {whole} elements of the result unwritten, the first one at {list(at)}; "
+                "expected nests that write all of it"
+            )
+    return None
 
 
 def described(op: Operation, name: str) -> str:

@@ -54,6 +54,8 @@ class LoopBuilder:
         default_factory=dict[tuple[SSAValue, tuple[int, ...]], SSAValue]
     )
     """Constants that were filled up with zeros, by the constant and its new shape."""
+    active: set[tuple[Operation, str]] = field(default_factory=set[tuple[Operation, str]])
+    """Ops that are being lowered, and the algorithms."""
 
     def add(self, op: Operation) -> Operation:
         """Appends any op."""

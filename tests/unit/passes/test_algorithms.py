@@ -227,8 +227,19 @@ def test_a_wrong_coefficient_is_blamed_on_its_file(
 
 
 FAULTY = """
+from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.nest_spec import NestBuilder, same
+from inarch.ir.types import f64
 from inarch.passes.lower.algorithm import Algorithm, Bound
+from inarch.passes.lower.graph_to_loop import lower_op
+
+def write(builder, op, value, rows, at):
+    nest = NestBuilder()
+    c, h, w = nest.parallel("c", shape_of(value)[1]), nest.parallel("h", rows), nest.parallel("w", 6)
+    spec = nest.spec([(0, 0, 0, 0)], (0, c, at(h), w), same)
+    dtype = tensor_dtype(value)
+    builder.nest(spec, [builder.buffers[op.x]], [dtype], builder.result(value), dtype)
 
 def lower(op, builder):
     {lower}
@@ -236,8 +247,8 @@ def lower(op, builder):
 ALGORITHM = Algorithm(ConvOp, lambda op: {refuses}, lower, lambda op, known: Bound(1.0))
 """
 FAULTS = {
-    "raises": ("raise KeyError('x')", "None", "raises KeyError: 'x' (conv_bad.py:6)"),
-    "asks": ("pass", "1 / 0", "raises ZeroDivisionError: division by zero (conv_bad.py:8)"),
+    "raises": ("raise KeyError('x')", "None", "raises KeyError: 'x' (conv_bad.py:17)"),
+    "asks": ("pass", "1 / 0", "raises ZeroDivisionError: division by zero (conv_bad.py:19)"),
     "refuses": ("pass", "False", "refuses by False; expected a reason, or None"),
     "nothing": ("pass", "None", "leaves a result unwritten; expected a nest that writes it"),
     "shape": (
@@ -245,9 +256,38 @@ FAULTS = {
         "None",
         "gives shape (1, 32, 6, 6); expected (1, 40, 6, 6)",
     ),
+    "dtype": (
+        "builder.buffers[op.out] = builder.alloc(f64, (1, 40, 6, 6))",
+        "None",
+        "gives elements of f64; expected f32",
+    ),
+    "itself": (
+        "lower_op(op, builder, 'bad')",
+        "None",
+        "lowers to itself; expected nests",
+    ),
+    "half": (
+        "write(builder, op, op.out, 3, lambda h: h); kept = builder.buffers.pop(op.out); "
+        "write(builder, op, op.out, 6, lambda h: h); builder.buffers[op.out] = kept",
+        "None",
+        "leaves 720 of 1440 elements of the result unwritten, the first one at [0, 0, 3, 0, 0]; "
+        "expected nests that write all of it",
+    ),
+    "row": (
+        "write(builder, op, op.out, 4, lambda h: h * -1 + 5); write(builder, op, op.out, 4, lambda h: h + 1)",
+        "None",
+        "leaves 240 of 1440 elements of the result unwritten, the first one at [0, 0, 0, 0, 0]; "
+        "expected nests that write all of it",
+    ),
+    "operand": (
+        "write(builder, op, op.out, 6, lambda h: h); write(builder, op, op.w, 3, lambda h: h)",
+        "None",
+        "writes to operand 1; expected to write its result, and buffers of its own",
+    ),
 }
 
 
+@pytest.mark.every_case(reason="each is a fault of its own")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_faulty_algorithm_is_named(fault: str, tmp_path: Path) -> None:
     path = _model(tmp_path, (1, 32, 6, 6), 40, (1, 1, 1, 1), 0)
@@ -257,6 +297,17 @@ def test_a_faulty_algorithm_is_named(fault: str, tmp_path: Path) -> None:
     given = f"compile {path} --target {TARGET} --load {bad} --algorithm conv=bad --emit=loop"
     done = cli.run(given.split())
     assert done.err == f"conv: error: algorithm 'bad' [{bad}] of 'graph.conv' {message}\n"
+
+
+def test_a_faulty_algorithm_that_nobody_named_is_left_out(tmp_path: Path) -> None:
+    """It is said once, and `explain` offers no option for it."""
+    path = _model(tmp_path, (1, 32, 6, 6), 40, (1, 1, 1, 1), 0)
+    bad = tmp_path / "conv_bad.py"
+    bad.write_text(FAULTY.format(lower="raise KeyError('x')", refuses="None"))
+    done = cli.run(f"explain {path} --target {TARGET} --load {bad}".split())
+    said = f"algorithm 'bad' [{bad}] of 'graph.conv' raises KeyError: 'x' (conv_bad.py:17)"
+    assert done.err == f"conv: warning: {said}; it is not taken\n"
+    assert f"    bad: {said}\n" in done.out
 
 
 REFUSED = {
