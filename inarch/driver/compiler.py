@@ -151,11 +151,11 @@ def build(
     names = names_of(checked_text("target", chosen.target, "x86-64-v3"))
     if len(names) > 1:
 
-        def make(one: Source, target: str, path: Path) -> Built:
+        def make(one: Source, own: Options, path: Path) -> Built:
             return build(
                 one,
                 path,
-                replace(chosen, target=target),
+                own,
                 context=context,
                 progress=progress,
                 instruments=instruments,
@@ -163,7 +163,7 @@ def build(
             )
 
         wanted = [(name, resolve(host, name)) for name in names]
-        return build_variants(source, Path(output), wanted, make)
+        return build_variants(source, Path(output), wanted, chosen, make)
     pipeline = chosen.passes()
     ctx = context if context is not None else new_context()
     module = import_model(source, ctx, chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from inarch.artifact.manifest import External, Manifest
-from inarch.artifact.provenance import Part, Provenance
+from inarch.artifact.provenance import Part
 from inarch.runtime.calls.fits import said
 
 
@@ -27,7 +27,7 @@ def lines(manifest: Manifest) -> Generator[str]:
         yield f"modules    {', '.join(manifest.loaders[1:])}"
     for library in dict.fromkeys(each for one in manifest.programs for each in one.libraries):
         yield f"library    {_library(library)}"
-    yield from _provenance(manifest.provenance)
+    yield from _provenance(manifest)
     for name, function in manifest.functions.items():
         inputs = ", ".join(map(str, function.inputs))
         outputs = ", ".join(map(str, function.outputs))
@@ -71,7 +71,8 @@ def _library(library: External) -> str:
     return f"{place}, called by {library.user}{symbols}"
 
 
-def _provenance(found: Provenance) -> Generator[str]:
+def _provenance(manifest: Manifest) -> Generator[str]:
+    found = manifest.provenance
     source = [found.format]
     source += [f"opset {version} of {domain}" for domain, version in found.opsets]
     source += [f"by {found.producer}"] if found.producer else []
@@ -85,9 +86,7 @@ def _provenance(found: Provenance) -> Generator[str]:
         yield f"compiler   {found.compiler}"
     if found.flags:
         yield f"flags      {' '.join(found.flags)}"
-    if found.numerics:
-        taken = [f"{name} of {count} op{'s' * (count != 1)}" for name, count in found.algorithms]
-        yield f"numerics   {', '.join([found.numerics, *taken])}"
+    yield from _numerics(manifest.programs)
     if found.licenses:
         listed = [f"{name} ({', '.join(whose)})" for name, whose in found.licenses]
         yield f"licenses   {'; '.join(listed)}"
@@ -95,3 +94,16 @@ def _provenance(found: Provenance) -> Generator[str]:
         yield f"model      {key} = {value}"
     for key, value in found.metadata:
         yield f"metadata   {key} = {value}"
+
+
+def _numerics(programs: Sequence[Manifest]) -> Generator[str]:
+    """The policy and the algorithms, of each target where they differ."""
+    texts: dict[str, list[str]] = {}
+    for program in programs:
+        found = program.provenance
+        taken = [f"{name} of {count} op{'s' * (count != 1)}" for name, count in found.algorithms]
+        texts.setdefault(", ".join([found.numerics, *taken]), []).append(program.target)
+    for text, targets in texts.items():
+        whose = f" ({', '.join(targets)})" if len(texts) > 1 else ""
+        if text:
+            yield f"numerics   {text}{whose}"

@@ -56,8 +56,12 @@ def _entry(weighed: Sequence[Weighed], places: Sequence[str]) -> Iterator[str]:
             said += (
                 f" ({one.cycles / direct:.2f} of direct)" if direct and one.name != DIRECT else ""
             )
-            said += f", {one.workspace / 2**20:.1f} MiB of scratch"
+            said += f", {_scratch(one.workspace)} of scratch"
         said += f", {one.bound}" if one.bound else ""
         wish = shlex.quote(f"{places[0]}={one.name}")
         is_open = one is not weighed[0] and (not one.refused or one.bound)
         yield f"    {one.name}: {said}{f'; --algorithm {wish}' if is_open else ''}"
+
+
+def _scratch(size: int) -> str:
+    return f"{size / 2**20:.1f} MiB" if size >= 2**20 / 10 else f"{size / 2**10:.1f} KiB"

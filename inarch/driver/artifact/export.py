@@ -26,7 +26,9 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import Source, import_model, lower
 from inarch.driver.host import check_parts, emit, find_host
 from inarch.driver.options import DEFAULT_HOST, Options, Settings
+from inarch.ir.report.facts import facts_of
 from inarch.ir.target import target_of
+from inarch.passes.graph.choose_algorithm import Algorithms, numerics_of
 
 LISTING = "inarch-export.json"
 """What the folder says of itself: the files with their hashes, by which a later export knows them."""
@@ -92,7 +94,7 @@ def export(
     request = ExportRequest(context, module, emitted, freestanding, chosen.timeout)
     made = host.export(program, request)
     about = {"name": program.name, "target": str(target_of(module)), "freestanding": freestanding}
-    write_folder(place, made, about)
+    write_folder(place, made, about | numerics_of(module, facts_of(context).get(Algorithms)))
     return Exported(
         place, program.name, str(target_of(module)), tuple(made.files), made.facts, made.says
     )

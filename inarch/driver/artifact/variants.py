@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +15,15 @@ from xdsl.dialects.builtin import ModuleOp
 
 from inarch.artifact import Artifact
 from inarch.artifact.variants import write_variants
-from inarch.core.errors import UsageError
+from inarch.core.errors import InarchWarning, UsageError
 from inarch.core.scratch import scratch
 from inarch.driver.built import Built
+from inarch.driver.options import Options
 from inarch.machine.target import Target
+from inarch.passes.lower.algorithm import IdleAlgorithmError
 
-Make = Callable[[Any, str, Path], Built]
-"""Compiles a source for the target of that name into a file."""
+Make = Callable[[Any, Options, Path], Built]
+"""Compiles a source for the target of the options into a file."""
 
 
 def names_of(target: str) -> list[str]:
@@ -30,12 +35,17 @@ def names_of(target: str) -> list[str]:
 
 
 def build_variants(
-    source: Any, output: Path, targets: Sequence[tuple[str, Target]], make: Make
+    source: Any,
+    output: Path,
+    targets: Sequence[tuple[str, Target]],
+    options: Options,
+    make: Make,
 ) -> Built:
     """Compiles `source` for each of `targets` (as they were named, and what that means) into `output`.
 
-    The targets with the most features come first: a reader takes the first that its CPU can run. Raises
-    UsageError for a target that is named twice, and what `make` raises.
+    The targets with the most features come first: a reader takes the first that its CPU can run. An algorithm
+    that is asked for by name is one of some of them. Raises UsageError for a target that is named twice, and
+    what `make` raises.
     """
     seen: dict[Target, str] = {}
     for name, target in targets:
@@ -48,14 +58,30 @@ def build_variants(
         folder = stack.enter_context(scratch(".inarch-", output.parent))
         built: list[Built] = []
         artifacts: list[Artifact] = []
+        idle: dict[str, list[InarchWarning]] = defaultdict(list)
         for number, (name, _) in enumerate(ordered):
-            is_last = number == len(ordered) - 1
-            # Compiling a module consumes it.
-            own = source.clone() if isinstance(source, ModuleOp) and not is_last else source
-            built.append(make(own, name, folder / f"{number}.inarch"))
+            path, own = folder / f"{number}.inarch", replace(options, target=name)
+            while len(built) == number:
+                # Compiling a module consumes it.
+                given = source.clone() if isinstance(source, ModuleOp) else source
+                try:
+                    built.append(make(given, own, path))
+                except IdleAlgorithmError as error:
+                    idle[error.selection].append(_idle(error, name))
+                    if len(idle[error.selection]) == len(ordered):
+                        raise
+                    rest = [one for one in own.algorithms if one != error.selection]
+                    own = replace(own, algorithms=rest)
             artifacts.append(stack.enter_context(Artifact.open(built[-1].path, check=False)))
         write_variants(output, artifacts)
+    for warning in chain.from_iterable(idle.values()):
+        warnings.warn(warning, stacklevel=2)
     return replace(built[0], path=output, variants=tuple([_facts(one) for one in built[1:]]))
+
+
+def _idle(error: IdleAlgorithmError, target: str) -> InarchWarning:
+    """Of a target for which an algorithm that is asked for is none."""
+    return InarchWarning(f"{error.message}; for {target} others are chosen", where=error.where)
 
 
 def _facts(built: Built) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from inarch.diagnosis.allowed import expected_values
 from inarch.diagnosis.slices import cut, steps
 from inarch.diagnosis.verify import VerifyOptions, verify_model
 from inarch.dialects import new_context
+from inarch.driver.artifact.export import export
 from inarch.driver.compiler import import_model, lower
 from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
@@ -308,6 +310,36 @@ def test_a_faulty_algorithm_that_nobody_named_is_left_out(tmp_path: Path) -> Non
     said = f"algorithm 'bad' [{bad}] of 'graph.conv' raises KeyError: 'x' (conv_bad.py:17)"
     assert done.err == f"conv: warning: {said}; it is not taken\n"
     assert f"    bad: {said}\n" in done.out
+
+
+def test_of_several_targets_an_algorithm_by_name_is_for_one_or_more(tmp_path: Path) -> None:
+    """Each target has its counts; what none has is an error."""
+    path = _model(tmp_path, (1, 32, 6, 6), 32, (1, 1, 1, 1), 0)
+    given = f"compile {path} --target generic,{TARGET} -o {tmp_path}/m.inarch --algorithm"
+    done = cli.run(f"{given} conv=winograd-2x2".split())
+    assert done.err == (
+        "conv: warning: algorithm 'conv=winograd-2x2' does not apply to 'graph.conv': expected channels in "
+        "blocks, in x and in the result; for generic others are chosen\n"
+    )
+    said = cli.run(["inspect", f"{tmp_path}/m.inarch"]).out.splitlines()
+    numerics = [line for line in said if line.startswith("numerics")]
+    assert numerics == [
+        f"numerics   bounded, winograd-2x2 of 1 op ({TARGET})",
+        "numerics   bounded (generic)",
+    ]
+    done = cli.run(f"{given} relu=winograd-2x2".split())
+    assert (done.code, done.err) == (
+        2,
+        "error: algorithm 'relu=winograd-2x2': 'graph.relu' has one; "
+        "expected an op that has several (conv), or a glob on where it comes from (layer1/*)\n",
+    )
+
+
+def test_an_export_says_what_it_has(tmp_path: Path) -> None:
+    path = _model(tmp_path, (1, 32, 6, 6), 32, (1, 1, 1, 1), 0)
+    export(path, tmp_path / "c", target=TARGET, algorithms=["conv=winograd-2x2"])
+    listing = json.loads((tmp_path / "c" / "inarch-export.json").read_text())
+    assert listing["numerics"] == {"policy": "bounded", "algorithms": {"winograd-2x2": 1}}
 
 
 REFUSED = {
