@@ -119,7 +119,12 @@ def _execute(arguments: argparse.Namespace) -> int:
             *(kernel_summary(kernels) if kernels else []),
             *(sharing_summary(sharing) if sharing else []),
         ]
-        _write_page(arguments, [*report.backends, HOST], boxes, lines)
+        _write_page(
+            arguments,
+            [*report.backends, HOST],
+            [_with_algorithms(box, context) for box in boxes],
+            lines,
+        )
     if arguments.json:
         found = _facts(arguments.model.name, report, instances)
         found |= {"kernels": kernel_facts(kernels)} if kernels is not None else {}
@@ -257,6 +262,15 @@ def _with_kernels(box: Box, kernels: KernelReport) -> Box:
         return box
     kernel, lines = box_facts(kernels, box.location)
     return replace(box, kernel=kernel, kernels=lines)
+
+
+def _with_algorithms(box: Box, context: Context) -> Box:
+    from inarch.ir.report.facts import facts_of
+    from inarch.passes.graph.choose_algorithm import Algorithms
+    from inarch.tools.explain.algorithms import lines_at
+
+    report = facts_of(context).get(Algorithms)
+    return box if report is None else replace(box, algorithms=lines_at(report, box.location))
 
 
 def _summary(report: PartitionReport, instances: Mapping[str, Instance]) -> list[str]:

@@ -22,6 +22,13 @@ def facts(report: Algorithms) -> list[dict[str, Any]]:
     ]
 
 
+def lines_at(report: Algorithms, place: str) -> tuple[str, ...]:
+    """What the box of an op says: which it gets, then all of them."""
+    found = [weighed for where, weighed in report.found if where == place]
+    lines = [line for weighed in found for line in _entry(weighed, [place])]
+    return tuple(dict.fromkeys(line.strip() for line in lines))
+
+
 def table(report: Algorithms, places: Sequence[str] = (), *, every: bool = False) -> list[str]:
     """Lines for the ops at `places`, or for ops with an algorithm that applies; for all ops with `every`.
 

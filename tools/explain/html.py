@@ -54,6 +54,8 @@ class Box:
     """The numbers of the boxes whose values it uses; they come before it."""
     kernels: tuple[str, ...] = ()
     """The microkernels of the nests that do the op, and why they do, or none does."""
+    algorithms: tuple[str, ...] = ()
+    """Those of an op that has several: what it gets first."""
     kernel: str = ""
     """The name of the first of them; empty where there is none."""
 
@@ -149,6 +151,7 @@ def _box(number: int, box: Box, owners: Mapping[str, int], x: float, y: float) -
                 box.types,
                 *(f"not {b}: {why}" for b, why in box.reasons),
                 *box.kernels,
+                *box.algorithms,
             ],
         )
     )
@@ -172,6 +175,7 @@ def _facts(box: Box) -> dict[str, object]:
         "pattern": box.pattern,
         "reasons": box.reasons,
         "kernels": box.kernels,
+        "algorithms": box.algorithms,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -333,6 +334,23 @@ def test_of_several_targets_an_algorithm_by_name_is_for_one_or_more(tmp_path: Pa
         "error: algorithm 'relu=winograd-2x2': 'graph.relu' has one; "
         "expected an op that has several (conv), or a glob on where it comes from (layer1/*)\n",
     )
+
+
+def test_a_page_and_json_have_what_was_weighed(tmp_path: Path) -> None:
+    path = _model(tmp_path, (1, 64, 28, 28), 64, (1, 1, 1, 1), 0)
+    page = tmp_path / "page.html"
+    done = cli.run(f"explain {path} --target {TARGET} --html {page} --json".split())
+    ((_, direct, refused),) = [one["algorithms"] for one in json.loads(done.out)["algorithms"]]
+    assert direct["cycles"] > 0
+    assert refused["refused"] == "expected numerics 'fast' for it"
+    data = re.search(r'id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert data is not None
+    boxes = {box["location"]: box["algorithms"] for box in json.loads(data[1]).values()}
+    taken, winograd, *_, other = boxes["conv"]
+    assert taken == "conv: winograd-2x2"
+    assert re.match(r"winograd-2x2: .* cycles .* MiB of scratch, error at most 0.9. of", winograd)
+    assert other.startswith("winograd-4x4: expected numerics 'fast' for it, error at most 4 of")
+    assert not any(lines for where, lines in boxes.items() if where != "conv")
 
 
 def test_an_export_says_what_it_has(tmp_path: Path) -> None:
