@@ -19,7 +19,8 @@ from xdsl.passes import ModulePass
 
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, reason
 from inarch.ir.location import location_text
-from inarch.passes.schedule.language.script import parse_schedule, run_schedule
+from inarch.passes.lower.algorithm import ASKED, selections_of
+from inarch.passes.schedule.language.script import asked_of, parse_schedule, run_schedule
 from inarch.passes.schedule.language.words import MOST_BYTES
 
 SCHEDULE = "inarch.schedule"
@@ -45,8 +46,16 @@ def read_schedule(path: str | Path) -> tuple[str, str]:
 
 
 def set_schedule(module: ModuleOp, path: str | Path) -> None:
-    """Puts a schedule file on a module, for the pass. Raises UsageError for a wrong one."""
-    module.attributes[SCHEDULE] = ArrayAttr([StringAttr(each) for each in read_schedule(path)])
+    """Puts a schedule file on a module, for the passes. Raises UsageError for a wrong one.
+
+    Algorithms that it gives to ops come before others that are asked for: of two, the later one counts.
+    """
+    file, text = read_schedule(path)
+    module.attributes[SCHEDULE] = ArrayAttr([StringAttr(file), StringAttr(text)])
+    asked = asked_of(text, file)
+    if asked:
+        every = [*asked, *selections_of(module)]
+        module.attributes[ASKED] = ArrayAttr([StringAttr(one) for one in every])
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,13 @@ class ApplySchedulePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         file, text = read_schedule(self.file) if self.file else _own(op)
         op.attributes.pop(SCHEDULE, None)
+        late = [one for one in asked_of(text, file) if one not in selections_of(op)]
+        if late:
+            raise UsageError(
+                f"expected algorithms to be chosen before there are loops, found '{late[0]}'; give the "
+                f'schedule to the compilation (--schedule), or say {ASKED} = ["{late[0]}"] in the program',
+                where=file,
+            )
         if text:
             run_schedule(op, parse_schedule(text, file))
 

@@ -68,7 +68,8 @@ def build_variants(
                     built.append(make(given, own, path))
                 except IdleAlgorithmError as error:
                     idle[error.selection].append(_idle(error, name))
-                    if len(idle[error.selection]) == len(ordered):
+                    is_last = len(idle[error.selection]) == len(ordered)
+                    if is_last or error.selection not in own.algorithms:  # but in a schedule
                         raise
                     rest = [one for one in own.algorithms if one != error.selection]
                     own = replace(own, algorithms=rest)

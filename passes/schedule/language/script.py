@@ -5,8 +5,10 @@
         parallelize no
     at @main[3]: interchange k n
 
+    algorithm "layer1/*" winograd-2x2
+
 Steps stand behind each other, parted by `;` or by the end of a line; those behind an `at` change what it
-names.
+names. What ops are computed by (docs/algorithms.md) stands before the first `at`: it is chosen before loops.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from inarch.passes.schedule.language.modes import check_done
 from inarch.passes.schedule.language.places import Loops, Place, find, read_place
 from inarch.passes.schedule.language.step import STEPS, Action
 from inarch.passes.schedule.language.words import MOST_BYTES, Word, Words, words_of
+
+ALGORITHM = "algorithm"
+"""The word of a line that is of ops."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,9 @@ def parse_schedule(text: str, file: str) -> list[Block]:
             words.sign(":")
             if words.is_done:
                 continue
+        elif place is None and first.text == ALGORITHM:
+            _selection(words)
+            continue
         elif place is None:
             raise UsageError(
                 f"expected 'at PLACE:' before the first step, found '{first.text}'",
@@ -69,6 +77,27 @@ def parse_schedule(text: str, file: str) -> list[Block]:
     if place is not None:
         blocks.append(Block(place, where, tuple(steps)))
     return blocks
+
+
+def asked_of(text: str, file: str) -> list[str]:
+    """The algorithms that a schedule gives to ops, `OP-OR-GLOB=NAME` each, in order."""
+    found: list[str] = []
+    for statement, end in _statements(words_of(text, file)):
+        if statement[0].text == "at":
+            break
+        if statement[0].text == ALGORITHM:
+            found.append(_selection(Words(statement, end)))
+    return found
+
+
+def _selection(words: Words) -> str:
+    words.name(ALGORITHM)
+    what = "the name of an op (conv), or a glob in quotes on where it comes from"
+    selector = words.text(what) if words.is_text() else words.name(what)
+    selection = f"{selector}={words.name('an algorithm')}"
+    if not words.is_done:
+        raise words.error(f"expected the end of the line, found '{words.next}'")
+    return selection
 
 
 def _statements(words: Iterator[Word]) -> Iterator[tuple[list[Word], str]]:
@@ -87,6 +116,9 @@ def _statements(words: Iterator[Word]) -> Iterator[tuple[list[Word], str]]:
 def _step(words: Words) -> WrittenStep:
     where = words.where
     name = words.name(f"a step: {', '.join(sorted(STEPS))}")
+    if name == ALGORITHM:
+        message = "expected 'algorithm' before the first 'at': it is chosen before loops"
+        raise UsageError(message, where=where)
     if name not in STEPS:
         raise UsageError(unknown("step", name, STEPS).message, where=where)
     step = STEPS[name]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import inarch
 from effort import effort
@@ -23,6 +24,7 @@ from inarch.driver.compiler import import_model, lower
 from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
 from inarch.passes.graph.choose_algorithm import Algorithms
+from inarch.passes.schedule.apply_schedule import ApplySchedulePass
 from inarch.tools import cli
 
 TARGET = "x86-64-v3"
@@ -358,6 +360,73 @@ def test_an_export_says_what_it_has(tmp_path: Path) -> None:
     export(path, tmp_path / "c", target=TARGET, algorithms=["conv=winograd-2x2"])
     listing = json.loads((tmp_path / "c" / "inarch-export.json").read_text())
     assert listing["numerics"] == {"policy": "bounded", "algorithms": {"winograd-2x2": 1}}
+
+
+CHAIN = """
+func.func @main(%x: tensor<1x64x9x9xf32>) -> tensor<1x64x9x9xf32> {
+  %w = graph.constant dense<0.5> : tensor<64x64x3x3xf32>
+  CONV %x, %w ROW loc("layer1/0/conv")
+  %1 = graph.relu %0 : tensor<1x64x9x9xf32> -> tensor<1x64x9x9xf32> loc("layer1/0/relu")
+  CONV %1, %w ROW loc("layer1/1/conv")
+  CONV %2, %w ROW loc("layer2/0/conv")
+  func.return %3 : tensor<1x64x9x9xf32>
+}
+"""
+
+
+def _chain(folder: Path) -> Path:
+    """Three convolutions in two layers."""
+    row = "strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x64x9x9xf32>, "
+    row += "tensor<64x64x3x3xf32> -> tensor<1x64x9x9xf32>"
+    text = CHAIN.replace("ROW", row)
+    for number in (0, 2, 3):
+        text = text.replace("CONV", f"%{number} = graph.conv", 1)
+    path = folder / "chain.mlir"
+    path.write_text(text)
+    return path
+
+
+def test_layers_by_pattern_on_the_command_line_and_in_a_schedule(tmp_path: Path) -> None:
+    """What is asked for by hand comes behind the schedule, and counts."""
+    path, schedule = _chain(tmp_path), tmp_path / "chain.schedule"
+    asked = ["layer1/*=winograd-2x2", "*/0/conv=direct"]
+    found = {where: names[0] for where, names in _taken(path, algorithms=asked).items()}
+    assert [*found.values()] == ["direct", "winograd-2x2", "direct"]
+    assert [*found] == ["layer1/0/conv", "layer1/1/conv", "layer2/0/conv"]
+    schedule.write_text('# layers\nalgorithm conv direct; algorithm "layer1/*" conv-winograd-4x4\n')
+    found = _taken(path, algorithms=["layer1/1/*=winograd-2x2"], schedule=schedule)
+    assert [one[0] for one in found.values()] == ["winograd-4x4", "winograd-2x2", "direct"]
+
+
+IN_SCHEDULES = {
+    'algorithm "layer3/*" direct': "error: algorithm 'layer3/*=direct': it selects no op; expected",
+    'algorithm "layer1"': "s.schedule:1:11: error: expected an algorithm, found the end of the step",
+    "algorithm conv direct 3": "s.schedule:1:23: error: expected the end of the line, found '3'",
+    'at "layer1/0/conv": algorithm direct': "s.schedule:1:21: error: expected 'algorithm' before",
+}
+
+
+@pytest.mark.parametrize("text", IN_SCHEDULES)
+def test_what_a_schedule_cannot_ask_for(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _chain(tmp_path)
+    Path("s.schedule").write_text(text)
+    done = cli.run(["compile", "chain.mlir", "--emit=loop", "--schedule", "s.schedule"])
+    assert done.err.startswith(IN_SCHEDULES[text])
+
+
+def test_a_schedule_of_loops_comes_too_late_for_algorithms(tmp_path: Path) -> None:
+    file = tmp_path / "s.schedule"
+    file.write_text("algorithm conv direct")
+    with pytest.raises(InarchError) as caught:
+        ApplySchedulePass(str(file)).apply(new_context(), ModuleOp([]))
+    assert caught.value.line() == (
+        f"{file}: error: expected algorithms to be chosen before there are loops, found 'conv=direct'; give "
+        'the schedule to the compilation (--schedule), or say inarch.algorithms = ["conv=direct"] in '
+        "the program"
+    )
 
 
 REFUSED = {
