@@ -28,7 +28,7 @@ from inarch.ir.functions import is_public
 from inarch.ir.report.facts import facts_of
 from inarch.ir.text import print_module
 from inarch.passes.graph.choose_algorithm import Algorithms
-from inarch.passes.lower.algorithm import IdleAlgorithmError, drop_selection
+from inarch.passes.lower.algorithm import IdleAlgorithmError, drop_selection, selections_of
 from inarch.passes.lower.graph_to_loop import GraphToLoopPass
 from inarch.passes.tensorize.tensorize import IdleKernelError
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
@@ -118,7 +118,10 @@ def compiled_part(
             except IdleKernelError:
                 del part.module.attributes["inarch.microkernels"]
             except IdleAlgorithmError as idle:
-                drop_selection(part.module, idle.selection)
+                if idle.selection in selections_of(part.module):
+                    drop_selection(part.module, idle.selection)
+                elif wish.pop("schedule", None) is None:
+                    raise
 
 
 def own_context(part: Slice, context: Context) -> Context:

@@ -33,6 +33,8 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.offload import is_wanted
 from inarch.driver.options import DEFAULT_HOST, Options
+from inarch.passes.schedule.apply_schedule import read_schedule
+from inarch.passes.schedule.language.script import asked_of
 from inarch.testing import random_inputs
 
 LEAST_SECONDS = 60.0
@@ -161,6 +163,9 @@ class _Check:
         keywords, context = dict(self.options.keywords), new_context()
         imported = {key: keywords.pop(key) for key in _IMPORTED if key in keywords}
         imported["host"] = keywords.get("host", DEFAULT_HOST)
+        if keywords.get("schedule") is not None:  # parts have its algorithms, without its loops
+            file, text = read_schedule(keywords["schedule"])
+            imported["algorithms"] = [*asked_of(text, file), *imported.get("algorithms", ())]
         self.progress("import", 0, 1)
         module = import_model(self.source, context, **imported)
         self.program = Program(module, context, keywords, self.progress)

@@ -229,6 +229,9 @@ def test_a_wrong_coefficient_is_blamed_on_its_file(
     done = cli.run(given.split())
     assert done.code == 1
     assert f"by graph.conv at conv: pass 'graph-to-loop', algorithm 'wrong' [{wrong}]" in done.out
+    Path("s.schedule").write_text("algorithm conv wrong")
+    done = cli.run(f"verify {path} --target {TARGET} --load {wrong} --schedule s.schedule".split())
+    assert f"by graph.conv at conv: pass 'graph-to-loop', algorithm 'wrong' [{wrong}]" in done.out
 
 
 FAULTY = """
