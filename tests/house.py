@@ -33,7 +33,6 @@ FOUNDING = {
 NOT_YET = {
     "T23": "no accelerator with a simulator",
     "T24": "no GPU source backend",
-    "K16": "no Winograd, no numerics policy",
 }
 """Why no test shows a requirement."""
 

@@ -126,7 +126,7 @@ def test_it_is_chosen_by_cost_where_the_numerics_allow_it(found: dict[str, str])
 
 
 def test_it_is_a_choice_of_tuning(found: dict[str, str]) -> None:
-    """A record keeps the algorithm that was measured to be faster, and compilation takes it."""
+    """K16: a record keeps the algorithm that was measured to be faster, and compilation takes it."""
     records = [json.loads(line) for line in found["records"].splitlines()[1:]]
     choices = [one["way"] for one in records if one["kernel"] == "choose-algorithm"]
     assert choices == [{"kernel": "choose-algorithm", "choice": "direct"}]

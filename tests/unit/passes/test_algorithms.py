@@ -71,7 +71,7 @@ def _expected(path: Path, x: Array, pads: tuple[int, ...]) -> np.ndarray[Any, An
 
 @pytest.mark.parametrize("case", range(effort(3, 250)))
 def test_drawn_convolutions_are_as_near_as_they_say(case: int, tmp_path: Path) -> None:
-    """All sizes of edges, of the greatest error of direct: F(2x2) at most 4, F(4x4) its stated bound."""
+    """K16: all sizes of edges, of the greatest error of direct: F(2x2) at most 4, F(4x4) its stated bound."""
     rng = np.random.default_rng(case)
     x = (int(rng.integers(1, 3)), 8 * int(rng.integers(4, 9)), *map(int, rng.integers(4, 20, 2)))
     outputs = 8 * int(rng.integers(4, 9))
@@ -117,7 +117,7 @@ def _taken(path: Path, **settings: Any) -> dict[str, list[str]]:
 
 
 def test_the_numerics_say_what_is_chosen_by_cost(tmp_path: Path) -> None:
-    """Of many channels Winograd's are cheaper; a lesser bound is proved of F(2x2) alone."""
+    """K16: of many channels Winograd's are cheaper; a lesser bound is proved of F(2x2) alone."""
     path = _model(tmp_path, (1, 64, 28, 28), 64, (1, 1, 1, 1), 0)
     assert _taken(path, numerics="strict") == {"conv": ["direct"]}
     assert _taken(path) == {"conv": ["winograd-2x2", "direct"]}
