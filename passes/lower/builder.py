@@ -206,6 +206,17 @@ class LoopBuilder:
 
         return self.later(made, kind, name, None if held is None else (held, how))
 
+    def filled_up(self, constant: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+        """A constant buffer of at least `shape` that starts with another one and is 0 behind it."""
+        key = (constant, shape)
+        if key not in self.filled:
+            value = cast("ConstantOp", constant.owner).value
+            array = constant_array(value, self.store)
+            widths = [(0, max(0, new - old)) for new, old in zip(shape, array.shape, strict=True)]
+            name = value.resource_handle.data if isinstance(value, DenseResourceAttr) else "zeros"
+            self.filled[key] = self.constant(np.pad(array, widths), f"{name}_filled")
+        return self.filled[key]
+
     def _placed(
         self, spec: NestSpec, ins: Sequence[SSAValue], out: SSAValue
     ) -> tuple[NestSpec, Sequence[SSAValue]]:
@@ -218,7 +229,7 @@ class LoopBuilder:
         reads = list(physical.reads)
         for position, (old, read) in enumerate(zip(spec.reads, physical.reads, strict=True)):
             if old.pad is None and read.pad is not None and _is_constant(values[position]):
-                values[position] = self._filled(values[position], extents(physical, position))
+                values[position] = self.filled_up(values[position], extents(physical, position))
                 reads[position] = Read(read.map)
         return replace(physical, reads=tuple(reads)), values
 
@@ -236,17 +247,6 @@ class LoopBuilder:
         result = self.add(view).results[0]
         self.places[result] = inside
         return result
-
-    def _filled(self, constant: SSAValue, shape: tuple[int, ...]) -> SSAValue:
-        """A constant buffer of at least `shape` that starts with another one and is 0 behind it."""
-        key = (constant, shape)
-        if key not in self.filled:
-            value = cast("ConstantOp", constant.owner).value
-            array = constant_array(value, self.store)
-            widths = [(0, max(0, new - old)) for new, old in zip(shape, array.shape, strict=True)]
-            name = value.resource_handle.data if isinstance(value, DenseResourceAttr) else "zeros"
-            self.filled[key] = self.constant(np.pad(array, widths), f"{name}_filled")
-        return self.filled[key]
 
 
 def _is_constant(value: SSAValue) -> bool:

@@ -15,6 +15,6 @@ ALGORITHM = algorithm(
     Winograd(4, tuple(map(Fraction, _POINTS))),
     32,
     "3x3 windows by 36 products for 144 (Winograd's F(4x4, 3x3))",
-    "inputs below 1e37; a tile of 4x4 outputs that reads an infinity or a NaN is NaN",
+    "inputs below 1e37; a tile of 4x4 outputs that reads an infinity or a NaN is not finite",
     _RATIO,
 )

@@ -26,7 +26,7 @@ def error_of(
     operands: Sequence[Array],
     pads: Sequence[int],
     *,
-    made_at_run_time: bool = False,
+    at_run_time: bool = False,
 ) -> Array:
     """By element of the result [N, K, H, W]: at most so far from the exact one, with or without FMA.
 
@@ -35,7 +35,7 @@ def error_of(
     """
     x, w, *bias = operands
     outputs, weights, inputs = winograd.outputs, winograd.weights, winograd.inputs
-    count = w.shape[1] + roundings(winograd, made_at_run_time=made_at_run_time) + len(bias)
+    count = w.shape[1] + roundings(winograd, at_run_time=at_run_time) + len(bias)
     largest = float(np.finfo(w.dtype).max)
     with np.errstate(all="ignore"):
         v = _transformed(inputs, _tiles(np.abs(x.astype(np.float64)), outputs, pads))
@@ -64,7 +64,7 @@ def ratio(
     pads: Sequence[int],
     w: Array | None,
     *,
-    made_at_run_time: bool = False,
+    at_run_time: bool = False,
 ) -> float:
     """The greatest error of an output channel over all |x| <= 1, of direct's greatest; of the worst channel.
 
@@ -87,14 +87,18 @@ def ratio(
     least_sum, most = theirs.max((1, 2)), ours[0].max((1, 2))
     some = least_sum > 0
     worst = float(np.max(most[some] / least_sum[some], initial=0.0))
-    extra = roundings(winograd, made_at_run_time=made_at_run_time)
+    extra = roundings(winograd, at_run_time=at_run_time)
     return worst * (channels + extra) / (WINDOW**2 * channels)
 
 
-def roundings(winograd: Winograd, *, made_at_run_time: bool = False) -> int:
-    """On the longest way through the transforms: of rows, then of columns; of the weights, one or all."""
+def roundings(winograd: Winograd, *, at_run_time: bool = False) -> int:
+    """On the longest way through the transforms: of rows, then of columns.
+
+    The compiler rounds transformed weights once; at run time f32 has not all coefficients of G.
+    """
     outputs, weights, inputs = winograd.outputs, winograd.weights, winograd.inputs
-    own = 2 * _steps(weights) if made_at_run_time else 1
+    is_rounded = any(one.denominator & (one.denominator - 1) for row in weights for one in row)
+    own = 2 * (_steps(weights) + is_rounded) if at_run_time else 1
     return 2 * _steps(inputs) + own + 2 * _steps(outputs)
 
 

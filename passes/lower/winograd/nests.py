@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
-from xdsl.dialects.builtin import DenseResourceAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from inarch.core.lazy import Array, np
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
@@ -18,14 +16,13 @@ from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.nest_spec import NestBuilder
 from inarch.dialects.scalar import Scalar, constant
-from inarch.ir.payload.constants import constant_array
-from inarch.ir.types import f32
 from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.winograd.bounds import error_of, ratio
 from inarch.passes.lower.winograd.points import WINDOW, Winograd
 from inarch.passes.lower.winograd.tiles import Region, Tiles
 from inarch.passes.lower.winograd.transforms import Grid, both, flat
+from inarch.passes.lower.winograd.weights import weights_of
 
 
 def algorithm(
@@ -41,11 +38,14 @@ def algorithm(
         if drawn is not None:
             return Bound(drawn, is_statistical=True, about=about)
         image, channels, weights = shape_of(op.x)[2:], shape_of(op.x)[1], known(op.w)
-        return Bound(ratio(winograd, channels, image, ints(op.pads), weights), about=about)
+        found = ratio(
+            winograd, channels, image, ints(op.pads), weights, at_run_time=_at_run_time(op)
+        )
+        return Bound(found, about=about)
 
     def error(op: Operation, operands: Sequence[Array]) -> Array:
         assert isinstance(op, ConvOp), "another op is refused"
-        return error_of(winograd, operands, ints(op.pads))
+        return error_of(winograd, operands, ints(op.pads), at_run_time=_at_run_time(op))
 
     return Algorithm(
         ConvOp,
@@ -55,6 +55,11 @@ def algorithm(
         description=description,
         error=error,
     )
+
+
+def _at_run_time(op: ConvOp) -> bool:
+    """Whether the weights are transformed in each call."""
+    return not isinstance(op.w.owner, ConstantOp)
 
 
 def lower(winograd: Winograd, op: Operation, builder: LoopBuilder) -> None:
@@ -73,6 +78,8 @@ def lower(winograd: Winograd, op: Operation, builder: LoopBuilder) -> None:
         _into(winograd, x, v, region, builder)
     _multiply(winograd, op, v, p, builder)
     bias = builder.buffers[op.bias] if op.bias is not None else None
+    if bias is not None and shape_of(op.out)[1] % lanes:
+        bias = builder.filled_up(bias, (blocks_out * lanes,))
     for region in tiles.regions():
         _out_of(winograd, p, y, bias, region, builder)
 
@@ -108,45 +115,21 @@ def _multiply(
     """`p[t, k, tile, l] = sum over channels of v[t, c, tile, l] u[t, channel, k * lanes + l]`."""
     places, blocks_in, count, lanes = buffer_shape(v)
     blocks_out = buffer_shape(p)[1]
-    u = _constant(winograd, op, builder, blocks_in * lanes, blocks_out * lanes)
+    u = weights_of(winograd, op, builder, (blocks_in, blocks_out, lanes))
+    blocks = buffer_shape(u)[-1] // lanes
     nest = NestBuilder()
-    t, k = nest.parallel("t", places), nest.parallel("k", blocks_out)
+    t, panel = nest.parallel("t", places), nest.parallel("panel", blocks_out // blocks)
+    k = nest.parallel("k", blocks)
     tile, lane = nest.parallel("tile", count), nest.parallel("l", lanes)
     c, channel = nest.reduction("c", blocks_in), nest.reduction("ci", lanes)
     dtype = tensor_dtype(op.out)
     spec = nest.spec(
-        [(t, c, tile, channel), (t, c * lanes + channel, k * lanes + lane)],
-        (t, k, tile, lane),
+        [(t, c, tile, channel), (t, panel, c * lanes + channel, k * lanes + lane)],
+        (t, panel * blocks + k, tile, lane),
         _multiply_add,
         init=0,
     )
     builder.nest(spec, [v, u], [dtype, dtype], p, dtype)
-
-
-def _constant(
-    winograd: Winograd, op: ConvOp, builder: LoopBuilder, inputs: int, outputs: int
-) -> SSAValue:
-    """G w G^T in float64, rounded once: [places, channels, outputs]; 0 after the last channel."""
-    made = op.w.owner
-    assert isinstance(made, ConstantOp), "others are refused"
-    value, store = made.value, builder.store
-
-    has_data = not isinstance(value, DenseResourceAttr) or value.resource_handle.data in store
-    weights = constant_array(value, store) if has_data else None
-
-    def make() -> Array:
-        given = constant_array(value, store) if weights is None else weights
-        full = np.zeros((outputs, inputs, WINDOW, WINDOW))
-        full[: given.shape[0], : given.shape[1]] = given
-        g = np.array(winograd.weights, np.float64)
-        half = np.tensordot(full, g, (2, 1))  # [k, c, b, i]
-        u = np.tensordot(half, g, (2, 1)).astype(np.float32)  # [k, c, i, j]
-        u = u.transpose(2, 3, 1, 0).reshape(winograd.n**2, inputs, outputs)
-        return np.ascontiguousarray(u)
-
-    kind = TensorType(f32, (winograd.n**2, inputs, outputs))
-    made = None if weights is None else (weights, ("winograd", winograd, inputs, outputs))
-    return builder.later(make, kind, "winograd", made)
 
 
 def _out_of(
@@ -197,14 +180,18 @@ def refuses(op: Operation, least: int) -> str | None:
         return f"it has {op.groups.value.data} groups; expected one"
     if tensor_dtype(op.out).name != "f32":
         return f"expected f32, found {tensor_dtype(op.out).name}"
-    if not isinstance(op.w.owner, ConstantOp):
-        return "its weights are known at run time alone"
     layouts = [layout_of(op.x), layout_of(op.out)]
     if any(one is None or not one.blocks[1] or sum(map(bool, one.blocks)) != 1 for one in layouts):
         return "expected channels in blocks, in x and in the result"
     lanes = {one.blocks[1] for one in layouts if one is not None}
-    if len(lanes) != 1 or shape[1] % min(lanes) or shape_of(op.out)[1] % min(lanes):
-        return f"expected whole blocks of {min(lanes)} channels, found {shape[1]} and {shape_of(op.out)[1]}"
+    if len(lanes) != 1:
+        return (
+            f"expected blocks of one size, found {' and '.join(map(str, sorted(lanes)))} channels"
+        )
+    is_filled = any(channels % min(lanes) for channels in shape_of(op.w)[:2])
+    if is_filled and not all(isinstance(value.owner, ConstantOp) for value in op.operands[1:]):
+        found = " and ".join(map(str, shape_of(op.w)[1::-1]))
+        return f"expected constant weights, or whole blocks of {min(lanes)} channels, found {found}"
     if min(shape[1], shape_of(op.out)[1]) < least:
         return f"expected {least} channels or more, found {min(shape[1], shape_of(op.out)[1])}"
     if max(ints(op.pads)) >= WINDOW:

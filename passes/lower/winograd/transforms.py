@@ -29,7 +29,7 @@ class _Numbers:
     known: dict[Fraction, Scalar] = field(default_factory=dict[Fraction, Scalar])
 
     def of(self, number: Fraction, like: Scalar) -> Scalar:
-        """The coefficient in that dtype; every coefficient of a transform is exact in f32."""
+        """It as an element of that dtype: exact in f32, but for some of G."""
         if number not in self.known:
             self.known[number] = constant(float(number), like.dtype, like.block)
         return self.known[number]

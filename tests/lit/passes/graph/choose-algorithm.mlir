@@ -38,3 +38,28 @@ builtin.module attributes {inarch.target = "x86-64-v3", inarch.numerics = "stric
     func.return %0 : tensor<1x64x26x26xf32>
   }
 }
+
+// -----
+
+// Weights that are an argument: their transform is part of the cost.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // CHECK-LABEL: @main
+  // CHECK: graph.conv {{.*}} groups = 1 {inarch.algorithm = "winograd-2x2"}
+  func.func @main(%x: tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>, %w: tensor<64x64x3x3xf32>) -> tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> {
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>, tensor<64x64x3x3xf32> -> tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    func.return %0 : tensor<1x64x28x28xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+  }
+}
+
+// -----
+
+// Channels that do not fill their last block.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // CHECK-LABEL: @main
+  // CHECK: graph.conv {{.*}} groups = 1 {inarch.algorithm = "winograd-2x2"}
+  func.func @main(%x: tensor<1x100x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>) -> tensor<1x90x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> {
+    %w = graph.constant dense<0.5> : tensor<90x100x3x3xf32>
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x100x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>, tensor<90x100x3x3xf32> -> tensor<1x90x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    func.return %0 : tensor<1x90x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+  }
+}
