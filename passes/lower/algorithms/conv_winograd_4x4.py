@@ -9,7 +9,7 @@ from inarch.passes.lower.winograd.points import Winograd
 
 _POINTS = ("0", "3/4", "-3/4", "3/2", "-3/2")
 _RATIO = 4.0
-"""Of the greatest error of direct's: 240 drawn convolutions of 32 channels and more are below 3.4."""
+"""Of the greatest error of direct's: 520 draws for 65 convolutions of 32 to 72 channels are below 3.8."""
 
 ALGORITHM = algorithm(
     Winograd(4, tuple(map(Fraction, _POINTS))),

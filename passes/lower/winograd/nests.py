@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from inarch.core.lazy import Array
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype

@@ -59,16 +59,3 @@ def _product(roots: Sequence[Fraction]) -> list[Fraction]:
             a - root * b for a, b in zip([Fraction(0), *found], [*found, Fraction(0)], strict=True)
         ]
     return found
-<<<<<<< HEAD
-=======
-
-
-def _terms(matrix: Matrix) -> int:
-    """Of the longest row."""
-    return max(sum(1 for one in row if one) for row in matrix)
-
-
-def _is_dyadic(number: Fraction) -> bool:
-    """Whether its denominator is a power of two: small ones are exact in f32."""
-    return number.denominator & (number.denominator - 1) == 0
->>>>>>> 1d01589d (Winograd takes weights that are arguments, and channels that fill no block)

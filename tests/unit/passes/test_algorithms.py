@@ -27,6 +27,7 @@ from inarch.passes.schedule.apply_schedule import ApplySchedulePass
 from inarch.tools import cli
 
 TARGET = "x86-64-v3"
+Array = np.ndarray[Any, np.dtype[np.float32]]
 
 
 def _model(
