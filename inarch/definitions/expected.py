@@ -26,6 +26,7 @@ from inarch.dialects.graph.op import element_of, shape_of
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.ir.context import store_of
 from inarch.ir.types import tensor
+from inarch.passes.lower.algorithm import ATTRIBUTE
 from inarch.pipeline.manager import apply_pipeline
 from inarch.pipeline.text import parse_pipeline
 
@@ -113,6 +114,7 @@ def _lowered(context: Context, module: ModuleOp) -> ModuleOp:
         if isinstance(op, CompositeRegionOp):
             _inline(op)
     for op in list(copy.walk()):
+        op.attributes.pop(ATTRIBUTE, None)  # what an op means is the nest that it states
         _forget_layouts(op)
     with kept_constants(context):
         apply_pipeline(context, copy, parse_pipeline(_LOWERING))

@@ -178,8 +178,8 @@ def _weighed(
         key = (one.name, _key(op))
         if not one.refused and key not in known:
             known[key] = priced(ctx, module, op, one)
-        price = known.get(key)
-        weighed.append(one if one.refused or price is None else replace(price, bound=one.bound))
+        price = one if one.refused else known[key]
+        weighed.append(price if price.refused else replace(price, bound=one.bound))
     return weighed
 
 

@@ -56,6 +56,8 @@ class Bound:
 
     ratio: float
     is_statistical: bool = False
+    by_element: bool = False
+    """Whether the ratio is that of the bounds of each element, as of the same products in another order."""
     about: str = ""
     """The domain of the bound, and the results for infinities, NaN and large numbers."""
 
@@ -103,7 +105,8 @@ class Algorithm:
     """`error(op, operands)`: how far rounding may take each element of the result, for these operands.
 
     An array of float64 of the result's shape; infinite where any number is right. None: `ratio` times the
-    greatest of direct's, anywhere; any number where an operand is not finite. `inarch verify` judges by it.
+    greatest of direct's, anywhere, and any number where an operand is not finite; or `ratio` times direct's,
+    where the bound is `by_element`. `inarch verify` judges by it.
     """
     api: int = API_VERSION
 
@@ -193,10 +196,12 @@ def error_of(op: Operation, name: str, operands: Sequence[Array], direct: Array)
         return direct
     if algorithm.error is None:
         known = dict(zip(op.operands, operands, strict=True)).get
+        bound = bound_of(op, name, algorithm, known)
+        if bound.by_element:
+            return np.maximum(direct, bound.ratio * direct)
         most = np.max(direct, initial=0.0, where=np.isfinite(direct))
         is_finite = all(np.isfinite(one).all() for one in operands)
-        bound = bound_of(op, name, algorithm, known).ratio * most if is_finite else np.inf
-        return np.maximum(direct, bound)
+        return np.maximum(direct, bound.ratio * most if is_finite else np.inf)
     error = algorithm.error
     found: object = _asked(op, name, lambda op: error(op, operands))
     shape = np.shape(cast("Array", found))

@@ -63,3 +63,16 @@ builtin.module attributes {inarch.target = "x86-64-v3"} {
     func.return %0 : tensor<1x90x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
   }
 }
+
+// -----
+
+// Of few outputs and many terms with a stride, a product of matrices costs less than direct.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // CHECK-LABEL: @main
+  // CHECK: graph.conv {{.*}} groups = 1 {inarch.algorithm = "gemm"}
+  func.func @main(%x: tensor<1x384x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>) -> tensor<1x768x7x7xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> {
+    %w = graph.constant dense<0.5> : tensor<768x384x2x2xf32>
+    %0 = graph.conv %x, %w strides = [2, 2] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x384x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>, tensor<768x384x2x2xf32> -> tensor<1x768x7x7xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    func.return %0 : tensor<1x768x7x7xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+  }
+}

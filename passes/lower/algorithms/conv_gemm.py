@@ -1,0 +1,115 @@
+"""Strided convolutions as products: what windows read is copied into a matrix (im2col), in blocks of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+from xdsl.ir import Operation, SSAValue
+
+from inarch.dialects.graph.layout import layout_of
+from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.nest_spec import NestBuilder, same
+from inarch.dialects.scalar import Scalar
+from inarch.passes.lower.algorithm import Algorithm, Bound, Known
+from inarch.passes.lower.builder import LoopBuilder
+
+_TERMS = 384
+"""Of a sum, at the least: with fewer, copies take longer than products gain."""
+MOST_BYTES = 2 << 20
+"""Of the matrix of some rows of outputs, at most. More blocks read the weights more often."""
+
+
+def _refuses(op: Operation) -> str | None:
+    assert isinstance(op, ConvOp), "asked of convolutions alone"
+    if tensor_dtype(op.out).name != "f32":
+        return f"expected f32, found {tensor_dtype(op.out).name}"
+    if op.groups.value.data != 1:
+        return f"it has {op.groups.value.data} groups; expected one"
+    window = shape_of(op.w)[2:]
+    if max(ints(op.strides)) == 1 or math.prod(window) == 1:
+        return "expected windows of several taps and a stride above 1"
+    layouts = [layout_of(op.x), layout_of(op.out)]
+    if any(one is None or not one.blocks[1] or sum(map(bool, one.blocks)) != 1 for one in layouts):
+        return "expected channels in blocks, in x and in the result"
+    lanes = [one.blocks[1] for one in layouts if one is not None]
+    channels = (shape_of(op.x)[1], shape_of(op.out)[1])
+    if any(size % block for size, block in zip(channels, lanes, strict=True)):
+        return (
+            f"expected whole blocks of {lanes[0]} channels, found {channels[0]} and {channels[1]}"
+        )
+    terms = math.prod(shape_of(op.w)[1:])
+    return f"expected {_TERMS} terms or more, found {terms}" if terms < _TERMS else None
+
+
+def _lower(op: Operation, builder: LoopBuilder) -> None:
+    assert isinstance(op, ConvOp), "another op is refused"
+    y = builder.result(op.out)
+    for first, end in _blocks(op):
+        _multiply(op, _unfolded(op, first, end, builder), y, first, builder)
+
+
+def _blocks(op: ConvOp) -> Iterator[tuple[int, int]]:
+    """The first row of outputs, and the one after the last, of each block."""
+    batch, _, rows, *inner = shape_of(op.out)
+    row = batch * math.prod(inner) * math.prod(shape_of(op.w)[1:]) * tensor_dtype(op.x).nbytes
+    count = -(-rows // max(1, MOST_BYTES // row))
+    return pairwise(rows * at // count for at in range(count + 1))
+
+
+def _unfolded(op: ConvOp, first: int, end: int, builder: LoopBuilder) -> SSAValue:
+    """`a[n, o.., k.., c] = x[n, c, o * stride + k * dilation - begin]` of some rows of outputs."""
+    x, dtype, window = builder.buffers[op.x], tensor_dtype(op.x), op.window()
+    (batch, channels, *spatial), (_, _, *outputs) = shape_of(op.x), shape_of(op.out)
+    shape = (batch, end - first, *outputs[1:], *window.sizes, channels)
+    a = builder.alloc(memref_of(x).element_type, shape)
+    nest = NestBuilder()
+    n, *rest, c = at = nest.shape(shape)
+    o, k = rest[: len(outputs)], rest[len(outputs) :]
+    read = (n, c, *window.positions([o[0] + first, *o[1:]], k))
+    pads = [0 if window.overruns(spatial, outputs) else None]
+    builder.nest(nest.spec([read], at, same, pads=pads), [x], [dtype], a, dtype)
+    return a
+
+
+def _multiply(op: ConvOp, a: SSAValue, y: SSAValue, first: int, builder: LoopBuilder) -> None:
+    """Rows of outputs from `first` on: pixels by terms, times terms by channels, and the bias."""
+    dtype = tensor_dtype(op.out)
+    shape, (channels, inputs, *window) = buffer_shape(a), shape_of(op.w)
+    nest = NestBuilder()
+    n, oc = nest.parallel("n", shape[0]), nest.parallel("oc", channels)
+    o = [nest.parallel(f"o{at}", size) for at, size in enumerate(shape[1 : 1 + len(window)])]
+    k = [nest.reduction(f"k{at}", size) for at, size in enumerate(window)]
+    ic = nest.reduction("ic", inputs)
+    write = (n, oc, o[0] + first, *o[1:])
+    reads, ins = [(n, *o, *k, ic), (oc, ic, *k)], [a, builder.buffers[op.w]]
+    if op.bias is None:
+        spec = nest.spec(reads, write, _multiply_add, init=0)
+    else:
+        ins.append(builder.buffers[op.bias])
+        spec = nest.spec([*reads, (oc,)], write, _multiply_add_biased, init=0, finish=_add_bias)
+    builder.nest(spec, ins, [dtype] * len(ins), y, dtype)
+
+
+def _multiply_add(x: Scalar, w: Scalar, total: Scalar) -> Scalar:
+    return total + x * w
+
+
+def _multiply_add_biased(x: Scalar, w: Scalar, _: Scalar, total: Scalar) -> Scalar:
+    return total + x * w
+
+
+def _add_bias(_x: Scalar, _w: Scalar, bias: Scalar, total: Scalar) -> Scalar:
+    return total + bias
+
+
+def _bound(_op: Operation, _known: Known) -> Bound:
+    return Bound(1.0, by_element=True, about="the same terms in another order")
+
+
+ALGORITHM = Algorithm(
+    ConvOp, _refuses, _lower, _bound, "Strided convolutions as products of matrices (im2col)"
+)

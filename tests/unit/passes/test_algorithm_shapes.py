@@ -1,0 +1,83 @@
+"""Algorithms over drawn shapes are the definitions of their ops in NumPy, whatever they cost (K16)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from effort import seeds
+from inarch.core.errors import UsageError
+from inarch.passes.lower.algorithms import conv_gemm
+from inarch.testing import check_semantics, run_pass
+
+
+def _tensor(shape: Sequence[int], layout: str = "") -> str:
+    return f"tensor<{''.join(f'{size}x' for size in shape)}f32{layout}>"
+
+
+def _conv(
+    x: tuple[int, ...],
+    outputs: int,
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    *,
+    bias: bool,
+    halo: bool,
+    algorithm: str = "gemm",
+) -> str:
+    """A convolution of an image in blocks of 8 channels, with a halo of its pads where `halo`."""
+    rank = len(window)
+    sizes = [
+        (size + pads[at] + pads[rank + at] - (window[at] - 1) * dilations[at] - 1) // strides[at]
+        + 1
+        for at, size in enumerate(x[2:])
+    ]
+    blocks = [0, 8, *[0] * rank]
+    margins = [*pads] if halo and any(pads) else []
+    inside = f", #graph.layout<block = {blocks}, halo = {margins}>"
+    outside = f", #graph.layout<block = {blocks}, halo = []>"
+    y = (x[0], outputs, *sizes)
+    w, b = _tensor((outputs, x[1], *window)), _tensor((outputs,))
+    return f"""
+func.func @main(%x: {_tensor(x)}, %w: {w}, %b: {b}) -> {_tensor(y)} {{
+  %i = graph.relayout %x : {_tensor(x)} -> {_tensor(x, inside)}
+  %c = graph.conv %i, %w {"bias %b " if bias else ""}strides = {list(strides)} pads = {list(pads)}
+    dilations = {list(dilations)} groups = 1 {{inarch.algorithm = "{algorithm}"}} :
+    {_tensor(x, inside)}, {w}{f", {b}" if bias else ""} -> {_tensor(y, outside)}
+  %y = graph.relayout %c : {_tensor(y, outside)} -> {_tensor(y)}
+  func.return %y : {_tensor(y)}
+}}"""
+
+
+@pytest.mark.parametrize("seed", seeds(6, 100))
+def test_strided_convolutions_as_products(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one to three dimensions, with and without halo and bias, the matrix in blocks of any size."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.choice([1, 2, 2, 3]))
+    window = [int(size) for size in rng.integers(2, 4, rank)]
+    strides = [int(rng.integers(2, 4)), *map(int, rng.integers(1, 4, rank - 1))]
+    dilations = [int(size) for size in rng.integers(1, 3, rank)]
+    pads = [int(size) for size in rng.integers(0, 3, 2 * rank)]
+    channels = 8 * -(-384 // (8 * int(np.prod(window))))
+    x = (int(rng.integers(1, 3)), channels, *map(int, rng.integers(5, 9, rank)))
+    monkeypatch.setattr(conv_gemm, "MOST_BYTES", int(rng.choice([1, 20_000, 40_000, 1 << 21])))
+    text = _conv(x, 16, window, strides, dilations, pads, bias=bool(seed % 2), halo=bool(seed % 3))
+    check_semantics(text, pipeline="graph-to-loop")
+
+
+def test_what_no_product_gains_is_refused() -> None:
+    """Without steps, without windows, with few terms: with the reason."""
+    steps = "expected windows of several taps and a stride above 1"
+    for channels, window, stride, reason in (
+        (48, 3, 1, steps),
+        (48, 1, 2, steps),
+        (8, 3, 2, "expected 384 terms or more, found 72"),
+    ):
+        shape = (1, channels, 8, 8)
+        text = _conv(shape, 8, [window] * 2, [stride] * 2, [1, 1], [0] * 4, bias=False, halo=False)
+        with pytest.raises(UsageError, match=f"'gemm' does not apply to 'graph.conv': {reason}"):
+            run_pass(text, "graph-to-loop")
