@@ -300,7 +300,7 @@ def test_image_models_have_no_relayout(name: str, target: str, tmp_path: Path) -
     script = Path(__file__).parents[3] / "benchmarks" / "models" / f"{name}.py"
     subprocess.run([sys.executable, str(script), str(path)], check=True)
     counts: list[int] = []
-    blocked = default_pipeline().until("loop")
+    blocked = default_pipeline().until("loop").without("choose-algorithm")
     for passes in (blocked, blocked.without("choose-layout")):
         context = new_context()
         module = import_model(str(path), context, target=target)
