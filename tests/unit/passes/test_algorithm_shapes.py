@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import inarch
 from effort import seeds
 from inarch.core.errors import UsageError
 from inarch.passes.lower.algorithms import conv_gemm
 from inarch.testing import check_semantics, run_pass
+from inarch.tools import cli
 
 
 def _tensor(shape: Sequence[int], layout: str = "") -> str:
@@ -81,3 +84,63 @@ def test_what_no_product_gains_is_refused() -> None:
         text = _conv(shape, 8, [window] * 2, [stride] * 2, [1, 1], [0] * 4, bias=False, halo=False)
         with pytest.raises(UsageError, match=f"'gemm' does not apply to 'graph.conv': {reason}"):
             run_pass(text, "graph-to-loop")
+
+
+def _reduction(kind: str, shape: Sequence[int], axes: Sequence[int], *, keeps: bool) -> str:
+    kept = [size for at, size in enumerate(shape) if at not in axes]
+    result = [1 if at in axes else size for at, size in enumerate(shape)] if keeps else kept
+    return f"""
+func.func @main(%x: {_tensor(shape)}) -> {_tensor(result)} {{
+  %y = graph.reduce_{kind} %x axes = {list(axes)} {"keepdims = true" if keeps else ""}
+    {{inarch.algorithm = "tree"}} : {_tensor(shape)} -> {_tensor(result)} loc("all")
+  func.return %y : {_tensor(result)}
+}}"""
+
+
+@pytest.mark.parametrize("seed", seeds(6, 100))
+def test_reductions_by_partial_results(seed: int) -> None:
+    """Short rows and long ones, before kept axes and around them."""
+    rng = np.random.default_rng(seed)
+    rows = 24 * int(rng.integers(22, 30))
+    last = int(rng.integers(2, 6))
+    shape, axes = (
+        ((rows, last), (0,)),
+        ((3, rows, last), (1,)),
+        ((32 * rows,), (0,)),
+        ((rows // 4, 5, last + 4), (0, 2)),
+        ((2, rows // 4, last, 3, 4), (1, 3, 4)),
+        ((2, rows // 8, last, 12), (0, 1, 3)),
+    )[seed % 6]
+    kind = ("sum", "mean", "max", "min")[seed % 4]
+    text = _reduction(kind, shape, axes, keeps=bool(rng.integers(2)))
+    check_semantics(text, pipeline="graph-to-loop")
+
+
+def test_a_long_sum_by_partial_sums_keeps_its_bound(tmp_path: Path) -> None:
+    """Of numbers of one sign, whose sum in one chain is far off: the ratio is of direct's bound."""
+    path = tmp_path / "sum.mlir"
+    path.write_text(_reduction("sum", (49152,), (0,), keeps=False))
+    x = np.random.default_rng(0).uniform(1, 2, 49152).astype("f4")
+    found = inarch.compile(path, target="x86-64-v3")(x)
+    exact = x.astype("f8").sum()
+    ratio = (49152 / 32 + 32) / 49152
+    assert abs(found - exact) <= ratio * 49152 * 2.0**-24 * exact
+    said = cli.run(f"explain {path} --target x86-64-v3".split()).out
+    assert f"error at most {ratio:.2g} of direct's bound" in said
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "reason"),
+    [
+        ((16000,), (0,), "expected 16384 terms or more, found 16000"),
+        ((500, 3), (0,), "expected 512 terms or more, found 500"),
+        ((600, 40), (0,), "expected at most 32 neighbouring elements .* found 40"),
+        ((600, 3, 40), (0, 2), "expected at most 32 neighbouring elements .* found 40"),
+        ((601, 3), (0,), "expected a number of rows that 10 or less divides, found 601"),
+    ],
+)
+def test_reductions_that_gain_nothing_are_refused(
+    shape: Sequence[int], axes: Sequence[int], reason: str
+) -> None:
+    with pytest.raises(UsageError, match=f"'tree' does not apply to 'graph.reduce_sum': {reason}"):
+        run_pass(_reduction("sum", shape, axes, keeps=False), "graph-to-loop")

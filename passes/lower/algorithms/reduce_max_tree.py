@@ -1,0 +1,8 @@
+"""Maxima of short rows, and along axes around kept ones, by partial results: whole vectors, in order."""
+
+from __future__ import annotations
+
+from inarch.dialects.graph.reduce import ReduceMaxOp
+from inarch.passes.lower._tree import tree
+
+ALGORITHM = tree(ReduceMaxOp, "Maxima by partial results, which are read in whole vectors")
