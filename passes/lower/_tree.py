@@ -17,7 +17,7 @@ from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMinOp, ReduceOp
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.nest_spec import NestBuilder
-from inarch.passes.lower.algorithm import Algorithm, Bound
+from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
 
 _TERMS = 512
@@ -99,10 +99,14 @@ def _lower(op: Operation, builder: LoopBuilder) -> None:
     builder.nest(result, [s], [dtype], y, dtype)
 
 
-def _bound(op: Operation) -> Bound:
+def _bound(op: Operation, _known: Known) -> Bound:
     """Roundings on the way of a term, of those of one chain; those of greatest elements round nothing."""
     assert isinstance(op, ReduceOp), "asked of reductions alone"
     if isinstance(op, ReduceMaxOp | ReduceMinOp):
-        return Bound(1.0, about="no number is rounded; of 0 and -0 the other one may be found")
+        return Bound(
+            1.0,
+            by_element=True,
+            about="no number is rounded; of 0 and -0 the other one may be found",
+        )
     count, each = op.count(), _rows(op) // _parts(op)
-    return Bound((each + count // each) / count)
+    return Bound((each + count // each) / count, by_element=True)

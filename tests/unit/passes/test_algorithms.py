@@ -306,8 +306,12 @@ def test_a_page_and_json_have_what_was_weighed(tmp_path: Path) -> None:
     boxes = {box["location"]: box["algorithms"] for box in json.loads(data[1]).values()}
     taken, winograd, *_, other = boxes["conv"]
     assert taken == "conv: winograd-2x2"
-    assert re.match(r"winograd-2x2: .* cycles .* MiB of scratch, error at most 0.9. of", winograd)
-    assert other.startswith("winograd-4x4: expected numerics 'fast' for it, error at most 4 of")
+    assert re.match(
+        r"winograd-2x2: .* cycles .* MiB of scratch, greatest error at most 0.9", winograd
+    )
+    assert other.startswith(
+        "winograd-4x4: expected numerics 'fast' for it, greatest error at most 4.00 of"
+    )
     assert not any(lines for where, lines in boxes.items() if where != "conv")
 
 
