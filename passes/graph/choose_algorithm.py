@@ -29,6 +29,7 @@ from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import remarks_of
+from inarch.ir.target import machine_of
 from inarch.ir.types import memref, mlir_type
 from inarch.passes.lower.algorithm import (
     ATTRIBUTE,
@@ -332,7 +333,7 @@ def _alone(op: Operation, name: str, module: ModuleOp, own: ConstantStore) -> Mo
         for value, place in zip(dict.fromkeys(given), places, strict=True)
     ]
     block = Block(arg_types=types)
-    builder = LoopBuilder(block, own, op.location)
+    builder = LoopBuilder(block, own, op.location, machine=machine_of(module))
     for value, argument, place in zip(dict.fromkeys(given), block.args, places, strict=True):
         builder.buffers[value] = argument
         if place.layout is not None:

@@ -31,6 +31,7 @@ from inarch.ir.payload.constants import (
     later_constant,
 )
 from inarch.ir.types import dtype_of, memref, mlir_type, moved_memref
+from inarch.machine.machine import Machine
 from inarch.passes.lower._halo import border_nests
 from inarch.passes.lower.physical import TensorPlace, extents, physical_nest
 
@@ -54,6 +55,8 @@ class LoopBuilder:
         default_factory=dict[tuple[SSAValue, tuple[int, ...]], SSAValue]
     )
     """Constants that were filled up with zeros, by the constant and its new shape."""
+    machine: Machine | None = None
+    """Whose caches nests are cut for; None: any."""
     active: set[tuple[Operation, str]] = field(default_factory=set[tuple[Operation, str]])
     """Ops that are being lowered, and the algorithms."""
 

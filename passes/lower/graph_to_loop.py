@@ -42,6 +42,7 @@ from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
 from inarch.ir.report.walk import ops_within
+from inarch.ir.target import machine_of
 from inarch.ir.types import dtype_of, memref, moved_memref
 from inarch.passes.lower.algorithm import algorithm_of, asked_for, lower_by
 from inarch.passes.lower.builder import LoopBuilder
@@ -173,7 +174,9 @@ def _lower_body(
     ctx: Context, function: FuncOp, block: Block, rules: dict[type[Operation], Rule]
 ) -> None:
     source = function.body.block
-    builder = LoopBuilder(block, store_of(ctx), function.location)
+    module = function.parent_op()
+    machine = machine_of(module) if isinstance(module, ModuleOp) else None
+    builder = LoopBuilder(block, store_of(ctx), function.location, machine=machine)
     outputs = block.args[len(source.args) :]
     for old, new in zip(source.args, block.args, strict=False):
         builder.buffers[old] = new

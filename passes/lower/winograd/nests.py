@@ -9,12 +9,13 @@ from typing import cast
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from inarch.core.dtypes import DType
 from inarch.core.lazy import Array
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.dialects.nest_spec import NestBuilder
 from inarch.dialects.scalar import Scalar, constant
 from inarch.passes.lower.algorithm import Algorithm, Bound, Known
@@ -64,25 +65,46 @@ def _at_run_time(op: ConvOp) -> bool:
 
 
 def lower(winograd: Winograd, op: Operation, builder: LoopBuilder) -> None:
-    """Appends the three nests; both transforms are one map for each region of tiles."""
+    """Appends three nests for each block of tiles; both transforms are one map for each region of it."""
     assert isinstance(op, ConvOp), "another op is refused"
     x, y = builder.buffers[op.x], builder.result(op.out)
-    tiles = Tiles.of(winograd, op, builder)
     lanes = buffer_shape(x)[-1]
     blocks_in, blocks_out = buffer_shape(x)[1], buffer_shape(y)[1]
-    batch, places = shape_of(op.out)[0], winograd.n**2
-    count = batch * tiles.rows * tiles.columns
-    element = memref_of(x).element_type
-    v = builder.alloc(element, (places, blocks_in, count, lanes))
-    p = builder.alloc(element, (places, blocks_out, count, lanes))
-    for region in tiles.regions():
-        _into(winograd, x, v, region, builder)
-    _multiply(winograd, op, v, p, builder)
+    u = weights_of(winograd, op, builder, (blocks_in, blocks_out, lanes))
     bias = builder.buffers[op.bias] if op.bias is not None else None
     if bias is not None and shape_of(op.out)[1] % lanes:
         bias = builder.filled_up(bias, (blocks_out * lanes,))
-    for region in tiles.regions():
-        _out_of(winograd, p, y, bias, region, builder)
+    tiles = Tiles.of(winograd, op, builder)
+    place = (blocks_in + blocks_out) * lanes * tensor_dtype(op.out).nbytes
+    scratch = winograd.n**2 * tiles.count * place
+    every = list(tiles.blocks(_blocks(scratch, [x, y], u, builder)))
+    most, element = max(one.count for one in every), memref_of(x).element_type
+    v = builder.alloc(element, (winograd.n**2, blocks_in, most, lanes))
+    p = builder.alloc(element, (winograd.n**2, blocks_out, most, lanes))
+    for block in every:
+        for region in block.regions():
+            _into(winograd, x, v, region, builder)
+        _multiply(tensor_dtype(op.out), block.count, u, (v, p), builder)
+        for region in block.regions():
+            _out_of(winograd, p, y, bias, region, builder)
+
+
+_MOST_BLOCKS = 8
+"""Each has nests of its own."""
+
+
+def _blocks(scratch: int, images: Sequence[SSAValue], u: SSAValue, builder: LoopBuilder) -> int:
+    """Into how many blocks the tiles are cut, so that V and P of a block, `scratch` of all, take less memory.
+
+    As many as a core's part of the caches asks for, or half of what x and y take, where that is more; each
+    reads the weights again, which are never more than V and P.
+    """
+    if builder.machine is None:
+        return 1
+    l2, l3 = builder.machine.l2, builder.machine.l3
+    own = max(l2.bytes, l3.bytes // builder.machine.cores if l3 is not None else 0)
+    room = max(own, sum(nbytes(memref_of(one)) for one in images) // 2)
+    return max(1, min(-(-scratch // room), scratch // nbytes(memref_of(u)), _MOST_BLOCKS))
 
 
 def _into(
@@ -111,19 +133,18 @@ def _into(
 
 
 def _multiply(
-    winograd: Winograd, op: ConvOp, v: SSAValue, p: SSAValue, builder: LoopBuilder
+    dtype: DType, count: int, u: SSAValue, ins: tuple[SSAValue, SSAValue], builder: LoopBuilder
 ) -> None:
-    """`p[t, k, tile, l] = sum over channels of v[t, c, tile, l] u[t, channel, k * lanes + l]`."""
-    places, blocks_in, count, lanes = buffer_shape(v)
+    """`p[t, k, tile, l] = sum over channels of v[t, c, tile, l] u[t, channel, k * lanes + l]`, of tiles."""
+    v, p = ins
+    places, blocks_in, _, lanes = buffer_shape(v)
     blocks_out = buffer_shape(p)[1]
-    u = weights_of(winograd, op, builder, (blocks_in, blocks_out, lanes))
     blocks = buffer_shape(u)[-1] // lanes
     nest = NestBuilder()
     t, panel = nest.parallel("t", places), nest.parallel("panel", blocks_out // blocks)
     k = nest.parallel("k", blocks)
     tile, lane = nest.parallel("tile", count), nest.parallel("l", lanes)
     c, channel = nest.reduction("c", blocks_in), nest.reduction("ci", lanes)
-    dtype = tensor_dtype(op.out)
     spec = nest.spec(
         [(t, c, tile, channel), (t, panel, c * lanes + channel, k * lanes + lane)],
         (t, panel * blocks + k, tile, lane),

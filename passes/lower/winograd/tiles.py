@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 from xdsl.ir.affine import AffineExpr
 
@@ -30,6 +30,20 @@ class Side:
     """The row in memory of the first tile's first row."""
     into: int
     """The row in the memory of y of the first tile's first output."""
+
+    def between(self, first: int, end: int) -> Side | None:
+        """The tiles of a block that begins at tile `first`, and ends before tile `end`."""
+        low, high = max(self.first, first), min(self.first + self.count, end)
+        if low >= high:
+            return None
+        moved = first * self.m
+        return replace(
+            self,
+            first=low - first,
+            count=high - low,
+            begin=self.begin + moved,
+            into=self.into + moved,
+        )
 
     def at(self, tile: AffineExpr, tap: int) -> AffineExpr:
         """The row of x that row `tap` of a tile reads."""
@@ -86,6 +100,18 @@ class Tiles:
             sides.append(tuple(_sides(winograd, begin, size, outputs, margins_y[axis][0])))
         rows, columns = (sum(side.count for side in one) for one in sides)
         return Tiles(rows, columns, shape_of(op.out)[0], (sides[0], sides[1]))
+
+    @property
+    def count(self) -> int:
+        """The number of tiles."""
+        return self.batch * self.rows * self.columns
+
+    def blocks(self, count: int) -> Iterator[Tiles]:
+        """So many blocks of consecutive rows of tiles, or one a row."""
+        count = min(count, self.rows)
+        for first, end in pairwise(self.rows * at // count for at in range(count + 1)):
+            rows = tuple(part for side in self.sides[0] if (part := side.between(first, end)))
+            yield Tiles(end - first, self.columns, self.batch, (rows, self.sides[1]))
 
     def regions(self) -> Iterator[Region]:
         """All regions, in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,14 @@ import pytest
 
 import inarch
 from effort import effort
+from inarch.machine.machine import Machine
+from inarch.machine.machine_file import MACHINES
 
 TARGET = "x86-64-v3"
 ALGORITHMS = ("direct", "winograd-2x2", "winograd-4x4")
+ZEN3 = MACHINES["zen3"]
+BY_BLOCKS = replace(ZEN3, l2=replace(ZEN3.l2, bytes=ZEN3.l1.bytes), l3=None)
+"""Caches that hold few tiles."""
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
 
@@ -26,6 +31,7 @@ class Convolution:
     outputs: int
     pads: tuple[int, ...]
     is_constant: bool = True
+    machine: Machine = ZEN3
 
     @property
     def w(self) -> tuple[int, ...]:
@@ -56,7 +62,7 @@ class Convolution:
         )
         if self.is_constant:
             np.savez(path.with_suffix(".npz"), w=w, b=b)
-        program = inarch.compile(path, target=TARGET, numerics="fast")
+        program = inarch.compile(path, target=TARGET, numerics="fast", machine=self.machine)
         usual = () if self.is_constant else (w, b)
 
         def call(image: Array, *others: Array) -> dict[str, Array]:
@@ -78,7 +84,7 @@ def _type(shape: tuple[int, ...]) -> str:
 
 
 def _drawn(seed: int) -> tuple[Convolution, np.random.Generator]:
-    """Of any sizes of edges; channels that are no whole blocks where weights are constants."""
+    """Any sizes of edges, in blocks of tiles; channels of part blocks where weights are constants."""
     rng = np.random.default_rng(seed)
     is_constant = seed % 3 != 2
     step = 1 if is_constant else 8
@@ -86,7 +92,7 @@ def _drawn(seed: int) -> tuple[Convolution, np.random.Generator]:
     sizes = map(int, rng.integers(4, 20, 2))
     pads = tuple(map(int, rng.integers(0, 3, 4)))
     x = (int(rng.integers(1, 3)), channels[0], *sizes)
-    return Convolution(x, channels[1], pads, is_constant), rng
+    return Convolution(x, channels[1], pads, is_constant, BY_BLOCKS), rng
 
 
 def _weights(one: Convolution, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -268,3 +268,19 @@ func.func @phases_of_few_taps(%x: tensor<1x2x4xf32>, %w: tensor<2x3x2xf32>, %b: 
 // CHECK:        loop.nest (n = 1, oc = 3, ow = 4) ins(%b[oc] : memref<3xf32>) outs(%{{.*}}[n, oc, ow * 4 + 1] init 0.0
 // CHECK:        loop.nest (n = 1, oc = 3, ow = 4) ins(%b[oc] : memref<3xf32>) outs(%{{.*}}[n, oc, ow * 4 + 2] init 0.0
 // CHECK:        loop.nest (n = 1, oc = 3, ow = 4, ic = 2 reduction, kw = 1 reduction) ins(%x[n, ic, ow + kw * 3] : memref<1x2x4xf32>, %w[ic, oc, -kw * 4 + 1] : memref<2x3x2xf32>, %b[oc] : memref<3xf32>) outs(%{{.*}}[n, oc, ow * 4 + 3] init 0.0
+
+// -----
+
+// Winograd's tiles in two blocks: the scratch memory of one is as large as a core's part of the caches.
+builtin.module attributes {inarch.target = "x86-64-v3", inarch.machine = "zen4"} {
+  // CHECK-LABEL: @winograd_in_blocks
+  // CHECK-COUNT-2: loop.alloc : memref<16x8x392x8xf32>
+  // CHECK-NOT: memref<16x8x784x8xf32>
+  func.func @winograd_in_blocks(%x: tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32> {
+    %c = graph.constant dense<0.5> : tensor<64x64x3x3xf32>
+    %b = graph.relayout %x : tensor<1x64x56x56xf32> -> tensor<1x64x56x56xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    %0 = graph.conv %b, %c strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 {inarch.algorithm = "winograd-2x2"} : tensor<1x64x56x56xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>, tensor<64x64x3x3xf32> -> tensor<1x64x56x56xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    %1 = graph.relayout %0 : tensor<1x64x56x56xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> -> tensor<1x64x56x56xf32>
+    func.return %1 : tensor<1x64x56x56xf32>
+  }
+}
