@@ -56,6 +56,7 @@ PHASES = {
         "drop-unit-iterators",
         "inline-layers",
         "fold-packs",
+        "block-calls",
         "sink-packs",
         "parallelize",
     ),

@@ -1,21 +1,27 @@
-"""What is packed panel by panel is what was packed at once: random packs, calls that read them, others."""
+"""Panels of packs, and blocks of the calls that read them, mean what they meant: random packs and calls."""
 
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import inarch
 from effort import seeds
 from inarch.dialects import new_context
+from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.loop.control import ForOp
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
+from inarch.machine import machines
+from inarch.passes.loop.block_calls import BlockCallsPass
 from inarch.passes.loop.sink_packs import SinkPacksPass
 from inarch.pipeline.default import default_pipeline
 from inarch.testing import check_semantics
@@ -48,7 +54,7 @@ class _Product:
 
     def __post_init__(self) -> None:
         self.panels = self.choose.choice((2, 3, 4))
-        self.pairs = self.choose.choice((1, 2))
+        self.pairs = self.choose.choice((1, 2, 3))
         self.rest = self.choose.choice((0, 1))
         self.depth = self.choose.choice((2, 5))
         self.start = self.choose.choice((0, 0, 1))
@@ -140,41 +146,59 @@ class _Product:
 
 
 def test_random_packs_mean_what_they_meant() -> None:
-    sunk, chosen = 0, seeds(25, 200)
+    sunk, blocked, chosen = 0, 0, seeds(25, 200)
     for seed in chosen:
-        context = new_context()
-        module = parse_module(context, _Product(random.Random(seed)).text())
+        context, choose = new_context(), random.Random(seed)
+        module = parse_module(context, _Product(choose).text())
         verify_module(module)
-        one = SinkPacksPass(always=True)
-        after = module.clone()
-        one.apply(context, after)
-        verify_module(after)
-        sunk += any(isinstance(op, ForOp) for op in after.walk())
-        check_semantics(module, pipeline=[one], ctx=context)
+        before = _calls(module)
+        for one in (SinkPacksPass(always=True), BlockCallsPass(turns=choose.choice((1, 2)))):
+            after = module.clone()
+            one.apply(context, after)
+            verify_module(after)
+            sunk += any(isinstance(op, ForOp) for op in after.walk()) and one.name == "sink-packs"
+            blocked += _calls(after) != before and one.name == "block-calls"
+            check_semantics(module, pipeline=[one], ctx=context)
     assert 0.3 < sunk / len(chosen) < 0.8
+    assert 0.3 < blocked / len(chosen) < 0.8
+
+
+def _calls(module: ModuleOp) -> list[tuple[int, ...]]:
+    return [op.trip_counts for op in module.walk() if isinstance(op, CallOp)]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_product_that_no_cache_holds_is_packed_by_panels_and_is_right(threads: int) -> None:
+@pytest.mark.parametrize("way", ["panels", "blocks"])
+def test_a_product_that_no_cache_holds_is_packed_and_is_right(
+    way: str, threads: int, tmp_path: Path
+) -> None:
     """The whole, by the default pipeline: rows, columns and depth that are not whole tiles, and NumPy."""
-    m, n, k = 203, 1203, 301
+    m, n, k = (203, 1203, 301) if way == "panels" else (803, 603, 2001)
     text = (
         f"func.func @main(%a: tensor<{m}x{k}xf32>, %c: tensor<{n}x{k}xf32>) -> tensor<{m}x{n}xf32> {{\n"
         f"  %b = graph.transpose %c perm = [1, 0] : tensor<{n}x{k}xf32> -> tensor<{k}x{n}xf32>\n"
         f"  %0 = graph.matmul %a, %b : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32> -> tensor<{m}x{n}xf32>\n"
         f"  func.return %0 : tensor<{m}x{n}xf32>\n}}\n"
     )
+    machine = "zen4"
+    if way == "blocks":
+        zen4 = (Path(machines.__file__).parent / "zen4.toml").read_text()
+        path = tmp_path / "small.toml"
+        small = re.sub(r"\[l3\]\nbytes = \d+", "[l3]\nbytes = 1048576", zen4)
+        path.write_text(re.sub(r"\ncores = \d+", "\ncores = 1", small))
+        machine = str(path)
     context = new_context()
     module = parse_module(context, text)
-    sunk = import_model(module.clone(), context, Options(target="x86-64-v4", machine="zen4"))
+    done = import_model(module.clone(), context, Options(target="x86-64-v4", machine=machine))
     for one in default_pipeline():
-        one.apply(context, sunk)
+        one.apply(context, done)
         if one.name == "sink-packs":
             break
-    assert any(isinstance(op, ForOp) for op in sunk.walk())
+    assert any(isinstance(op, ForOp) for op in done.walk()) == (way == "panels")
+    assert any(len(counts) == 3 for counts in _calls(done)) == (way == "blocks")
     rng = np.random.default_rng(0)
     a = rng.integers(-4, 5, (m, k)).astype(np.float32)
     b = rng.integers(-4, 5, (n, k)).astype(np.float32)
-    product = inarch.compile(module, machine="zen4")
+    product = inarch.compile(module, machine=machine)
     # Small whole numbers: sums are exact in any order.
     assert np.array_equal(np.asarray(product(a, b, threads=threads)), a @ b.T)
