@@ -40,10 +40,13 @@ def operator_name(node: Any) -> str:
     return "getitem" if target is operator.getitem else str(target)
 
 
-def import_graph(graph: Any, context: Context, name: str) -> ModuleOp:
+def import_graph(
+    graph: Any, context: Context, name: str, constants: Mapping[str, Any] | None = None
+) -> ModuleOp:
     """The FX graph module `graph` as `func.func @main`: placeholders in order, then the outputs.
 
-    Raises UnsupportedError at the first node that Inarch does not take.
+    Those that `constants` has an array for, by name, are no arguments. Raises UnsupportedError at the first
+    node that Inarch does not take.
     """
     builder = Builder(Block(), store_of(context))
     values: dict[Any, _Found] = {}
@@ -51,7 +54,9 @@ def import_graph(graph: Any, context: Context, name: str) -> ModuleOp:
     results: list[SSAValue] = []
     for node in graph.graph.nodes:
         try:
-            if node.op == "placeholder":
+            if node.op == "placeholder" and constants is not None and node.name in constants:
+                values[node] = builder.constant(constants[node.name], node.name)
+            elif node.op == "placeholder":
                 values[node] = _argument(builder, _result(node.meta["val"]), node.name)
                 names.append(node.name)
             elif node.op == "get_attr":
@@ -98,6 +103,15 @@ def reason_against(node: Any, context: Context) -> str | None:
     except InarchError as error:
         return error.message
     return f"result {missing[0]} of it" if missing else None
+
+
+def reason_against_tensor(value: Any) -> str | None:
+    """Why Inarch does not take a tensor of PyTorch's; None where it does."""
+    try:
+        _result(value)
+    except NotSupportedError as error:
+        return error.reason
+    return None
 
 
 def _convert(node: Any, values: Mapping[Any, _Found], builder: Builder) -> _Found:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import operator
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from inarch.bridges.framework import framework
 from inarch.bridges.torch.decomposed import decompositions
+from inarch.bridges.torch.freeze import Frozen, frozen_of
 from inarch.core.errors import InarchError, InarchWarning
 
 _MOVES = (
@@ -59,10 +60,13 @@ class Captured:
 def inarch_backend(graph: Any, inputs: Sequence[Any], **kwargs: Any) -> Any:
     """What `torch.compile` calls for `backend="inarch"`; `options={...}` are those of `inarch.compile`.
 
+    `freeze`: parameters and buffers are constants where no gradients are recorded (`freeze.py`).
     Found by the entry point `inarch` of `torch_dynamo_backends`.
     """
-    options: Mapping[str, Any] = kwargs.get("options") or {}
-    return _backend(options, _warn)(graph, inputs)
+    options: dict[str, Any] = dict(kwargs.get("options") or {})
+    frozen = frozen_of(graph, inputs) if options.pop("freeze", False) else None
+    call = _backend(options, _warn, frozen)(graph, inputs)
+    return call if frozen is None else frozen.checked(call)
 
 
 def explain(model: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Captured]:
@@ -121,14 +125,16 @@ def _warn(captured: Captured) -> None:
     )
 
 
-def _backend(options: Mapping[str, Any], tell: Callable[[Captured], None]) -> Any:
+def _backend(
+    options: Mapping[str, Any], tell: Callable[[Captured], None], frozen: Frozen | None = None
+) -> Any:
     framework("torch")
     from importlib import import_module
 
     common: Any = import_module("torch._dynamo.backends.common")
 
     def compiler(kind: str) -> Callable[[Any, Sequence[Any]], Any]:
-        return lambda graph, _inputs: _compiled(graph, Captured(kind), options, tell)
+        return lambda graph, _inputs: _compiled(graph, Captured(kind), options, tell, frozen)
 
     return common.aot_autograd(
         fw_compiler=compiler("forward"),
@@ -139,7 +145,11 @@ def _backend(options: Mapping[str, Any], tell: Callable[[Captured], None]) -> An
 
 
 def _compiled(
-    graph: Any, captured: Captured, options: Mapping[str, Any], tell: Callable[[Captured], None]
+    graph: Any,
+    captured: Captured,
+    options: Mapping[str, Any],
+    tell: Callable[[Captured], None],
+    frozen: Frozen | None,
 ) -> Any:
     """The graph with its parts compiled, as AOTAutograd calls it."""
     from importlib import import_module
@@ -164,9 +174,11 @@ def _compiled(
     made = partitioner.CapabilityBasedPartitioner(
         graph, _Support(), allows_single_node_partition=True
     )
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    known = {} if frozen is None else frozen.of(placeholders)
     proposed = made.propose_partitions()
     for part in proposed:
-        _without_moves_at_the_border(part.nodes)
+        _without_moves_at_the_border(part.nodes, known)
     kept = [part for part in proposed if len(part.nodes) > 0]
     inside = {node for part in kept for node in part.nodes}
     for node, reason in reasons.items():
@@ -176,10 +188,20 @@ def _compiled(
     captured.parts += [
         [name for node in part.nodes if (name := operator_name(node)) != "getitem"] for part in kept
     ]
+    positions = {node.name: at for node, at in known.items()}  # fusing makes other nodes
     fused = made.fuse_partitions(kept)
-    for name, part in list(fused.named_children()):
-        if name.startswith("fused_"):
-            _place(fused, name, _program(part, name, options))
+    for node in [each for each in fused.graph.nodes if each.op == "call_module"]:
+        if not node.target.startswith("fused_"):
+            continue
+        part = getattr(fused, node.target)
+        constants: dict[str, Any] = {}
+        if frozen is not None:
+            own = [each.name for each in part.graph.nodes if each.op == "placeholder"]
+            given = [positions.get(each.name) for each in node.args]
+            pairs = zip(own, given, strict=True)
+            constants = {one: frozen.take(at) for one, at in pairs if at is not None}
+            node.args = tuple(each for each in node.args if each.name not in positions)
+        _place(fused, node.target, _program(part, node.target, options, constants))
     fused.recompile()
     tell(captured)
     return import_module("functorch.compile").make_boxed_func(fused.forward)
@@ -191,16 +213,22 @@ def _moves(node: Any) -> bool:
     return operator_name(node) in _MOVES
 
 
-def _without_moves_at_the_border(nodes: dict[Any, Any]) -> None:
-    """Takes away nodes that move only, as long as one has no input, or no user, within the part."""
+def _without_moves_at_the_border(nodes: dict[Any, Any], known: Container[Any]) -> None:
+    """Takes away nodes that move only, as long as one has no input, or no user, within the part.
+
+    The first stay where the result has gaps, or another order of axes: PyTorch would copy it for the part.
+    What is `known` is within: it will be a constant.
+    """
     changed = True
     while changed:
         changed = False
         for node in list(nodes):
-            first = not any(each in nodes for each in node.all_input_nodes)
+            if not _moves(node) or node.target is operator.getitem:
+                continue
+            inputs = node.all_input_nodes
+            first = not any(each in nodes or each in known for each in inputs)
             last = not any(each in nodes for each in node.users)
-            is_pick = node.target is operator.getitem
-            if _moves(node) and not is_pick and (first or last):
+            if last or (first and node.meta["val"].is_contiguous()):
                 del nodes[node]
                 changed = True
 
@@ -218,15 +246,19 @@ def _place(parent: Any, name: str, call: Callable[..., Any]) -> None:
     parent.add_module(name, Part())
 
 
-def _program(part: Any, name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """The part compiled by Inarch: a function on tensors."""
+def _program(
+    part: Any, name: str, options: Mapping[str, Any], constants: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """The part compiled by Inarch: a function on tensors, of which `constants` are known."""
     torch = framework("torch")
     from inarch.dialects import new_context
     from inarch.driver.compiler import compile as compile_program
     from inarch.frontends.torch.graph import import_graph
 
     context = new_context()
-    module = compile_program(import_graph(part, context, name), context=context, **options)
+    module = compile_program(
+        import_graph(part, context, name, constants), context=context, **options
+    )
     function = module.get_function("main")
     (given,) = next(node for node in part.graph.nodes if node.op == "output").args
     is_single = not isinstance(given, list | tuple)
@@ -241,7 +273,8 @@ def _program(part: Any, name: str, options: Mapping[str, Any]) -> Callable[..., 
     def call(*tensors: Any) -> Any:
         outputs = [torch.empty(shape, dtype=dtype) for shape, dtype in shapes]
         try:
-            function(*(each.detach().contiguous() for each in tensors), out=outputs)
+            # The imaginary part of a conjugate has its sign in a flag.
+            function(*(each.detach().resolve_neg().contiguous() for each in tensors), out=outputs)
         except InarchError as error:
             raise RuntimeError(str(error)) from None
         results = [

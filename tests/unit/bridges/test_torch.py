@@ -22,6 +22,7 @@ import inarch
 from inarch.bridges.torch import explain, to_torch_func
 from inarch.bridges.torch import operator as operators
 from inarch.core.errors import EnvironmentFault, InarchWarning, UsageError
+from inarch.frontends.torch import graph as graphs
 from tests.unit.bridges.rules import rule
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make bridges")
@@ -461,6 +462,82 @@ def test_options_are_those_of_the_compiler() -> None:
     )
     with pytest.raises(Exception, match="no-such-target"):
         compiled(x)
+
+
+class _Counting(nn.Module):
+    """Two layers, and a buffer that each call writes to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 16), nn.Linear(16, 4)
+        self.norm = nn.BatchNorm1d(16)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        return self.second(torch.relu(self.norm(self.first(x)))) * self.calls
+
+
+def _changed(model: Any, how: str) -> None:
+    with torch.no_grad():
+        match how:
+            case "written":
+                model.first.weight.mul_(2)
+            case "loaded":
+                model.load_state_dict({k: 2 * v for k, v in model.state_dict().items()})
+            case _:
+                model.second.bias = nn.Parameter(torch.ones(4))
+
+
+@pytest.mark.parametrize("how", ["written", "loaded", "replaced"])
+def test_frozen_parameters_are_constants(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But what the model writes to; one that has changed is refused, and compiled anew when asked to."""
+    model = _Counting().eval()
+    taken: list[Any] = []
+    imported = graphs.import_graph
+
+    def recorded(graph: Any, context: Any, name: str, constants: Any) -> Any:
+        taken.append(sorted(each.shape for each in constants.values()))
+        return imported(graph, context, name, constants)
+
+    monkeypatch.setattr(graphs, "import_graph", recorded)
+    torch.compiler.reset()
+    fast = torch.compile(model, backend="inarch", options={"freeze": True}, dynamic=False)
+    x = torch.randn(2, 8)
+    for _ in range(2):
+        with torch.no_grad():
+            found = fast(x)
+            model.calls -= 1
+            torch.testing.assert_close(found, model(x))
+    assert taken == [[(4,), (4, 16), (16,), (16,), (16,), (16,), (16,), (16, 8)]]
+    _changed(model, how)
+    with (
+        torch.no_grad(),
+        pytest.raises(RuntimeError, match=r"the frozen parameter L\[.* as it was"),
+    ):
+        fast(x)
+    torch.compiler.reset()
+    with torch.no_grad():
+        found = fast(x)
+        model.calls -= 1
+        torch.testing.assert_close(found, model(x))
+
+
+def test_nothing_is_frozen_where_it_would_be_lost() -> None:
+    """Gradients need their weights; writes to tensors of inference mode are not counted."""
+    torch.compiler.reset()
+    options = {"backend": "inarch", "options": {"freeze": True}, "dynamic": False}
+    model = nn.Linear(3, 2)
+    with pytest.warns(InarchWarning, match="nothing is frozen where gradients are recorded"):
+        torch.compile(model, **options)(torch.ones(1, 3)).sum().backward()
+    assert model.bias.grad.tolist() == [1.0, 1.0]
+    with torch.inference_mode():
+        model = nn.Linear(3, 4)
+        fast = torch.compile(model, **options)
+        with pytest.warns(InarchWarning, match="2 parameters are not frozen, such as L"):
+            fast(torch.ones(1, 3))
+        model.bias.add_(1)
+        torch.testing.assert_close(fast(torch.ones(1, 3)), model(torch.ones(1, 3)))
 
 
 def test_no_framework_is_imported_without_asking() -> None:
