@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import tempfile
 import time
 from pathlib import Path
 
@@ -24,6 +23,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = str(CHOSEN.threads)
 import numpy as np  # noqa: E402 - OpenBLAS reads its threads when it is loaded
 
 import inarch  # noqa: E402
+from inarch.core.scratch import scratch  # noqa: E402
 
 _FLOPS = 1_500_000_000
 """Of the calls that are timed at once, at least."""
@@ -76,9 +76,9 @@ def _measure(size: str, path: Path) -> str:
 def main() -> None:
     """Prints a line for each size."""
     print(f"{'':20}{'inarch':>10}{'numpy':>10}{'ratio':>8}")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch("inarch-products-") as folder:
         for size in CHOSEN.sizes:
-            print(_measure(size, Path(folder) / "product.mlir"), flush=True)
+            print(_measure(size, folder / "product.mlir"), flush=True)
 
 
 if __name__ == "__main__":

@@ -172,6 +172,17 @@ class Machine:
         return self.l3 or self.l2
 
     @cached_property
+    def own(self) -> int:
+        """Bytes that a core counts on: its part of the third-level cache, at most eight of the second.
+
+        Others have the rest of a third level that is shared, also those that a virtual machine does not show.
+        2048 cubed on Zen 3, in blocks of 2, 4 and 8 MiB: 0.99, 0.97 and 0.96 of NumPy's speed.
+        """
+        if self.l3 is None:
+            return self.l2.bytes
+        return max(self.l2.bytes, min(self.l3.bytes // self.cores, 8 * self.l2.bytes))
+
+    @cached_property
     def far(self) -> Memory:
         """Behind the second level: half the time from the third one, half from memory.
 

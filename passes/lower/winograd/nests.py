@@ -101,9 +101,7 @@ def _blocks(scratch: int, images: Sequence[SSAValue], u: SSAValue, builder: Loop
     """
     if builder.machine is None:
         return 1
-    l2, l3 = builder.machine.l2, builder.machine.l3
-    own = max(l2.bytes, l3.bytes // builder.machine.cores if l3 is not None else 0)
-    room = max(own, sum(nbytes(memref_of(one)) for one in images) // 2)
+    room = max(builder.machine.own, sum(nbytes(memref_of(one)) for one in images) // 2)
     return max(1, min(-(-scratch // room), scratch // nbytes(memref_of(u)), _MOST_BLOCKS))
 
 
