@@ -69,7 +69,7 @@ def explained(*arguments: str) -> tuple[int, str, str]:
 
 
 def between(model: str, kernel: str) -> str | None:
-    code, out, _ = explained(model, "--load", f"{kernel}.c", "--json")
+    code, out, _ = explained(model, "--load", f"{kernel}.c", "--json", "--numerics", "strict")
     assert code == 0
     return json.loads(out)["kernels"]["between"].get(kernel)
 
