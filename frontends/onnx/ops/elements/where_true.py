@@ -51,7 +51,9 @@ class Places:
         shape = shape_of(values)
         single = [shape[at] if at == axis else 1 for at in range(len(shape))]
         indices = node.broadcast(node.reshape(self.indices, single), shape)
-        nothing = node.constant(np.zeros(shape, tensor_dtype(values).numpy))
+        dtype = tensor_dtype(values)
+        node.room(*shape, itemsize=dtype.nbytes)
+        nothing = node.constant(np.zeros(shape, dtype.numpy))
         return node.emit(ScatterElementsOp, nothing, indices, values, axis=axis)
 
     def taken(self, node: Node, values: SSAValue, axis: int = 0) -> SSAValue:
@@ -134,6 +136,7 @@ def _unique(node: Node) -> Sequence[SSAValue]:
     places = Places.of(node, begins)
     until = node.emit(CumsumOp, node.emit(CastOp, begins, to=i64), axis=0)
     kinds = node.emit(SubOp, until, integer(node, 1))  # of the sorted slices
+    node.room(3, n)
     zeros, ones = node.constant(np.zeros(n, np.int64)), node.constant(np.ones(n, np.int64))
     first = places.moved(node, at, 0)
     inverse = node.emit(ScatterElementsOp, zeros, at, kinds, axis=0)

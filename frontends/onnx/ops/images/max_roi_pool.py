@@ -81,6 +81,8 @@ def _cells(node: Node, axis: int, size: int, count: int) -> _Cells:
     one = node.like(1, first)
     extent = node.emit(MaximumOp, node.emit(AddOp, node.emit(SubOp, last, first), one), one)
     each = node.emit(DivOp, extent, node.like(count, extent))
+    node.room(count + 1)
+    node.room(size)
     steps = np.arange(count + 1, dtype=node.dtype(1).numpy)
     ends: list[SSAValue] = []
     for rounded, part in ((FloorOp, steps[:-1]), (CeilOp, steps[1:])):

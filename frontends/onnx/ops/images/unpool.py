@@ -92,6 +92,7 @@ def _col2im(node: Node) -> SSAValue:
             f"expected sizes, strides and dilations >= 1 of rank {rank}, "
             f"found {block}, {strides}, {dilations} and {pads}"
         )
+    node.room(sum(image) + sum(pads))
     begins: list[Array] = [
         np.arange(-low, size + high - (width - 1) * dilation, stride)
         for low, size, high, width, dilation, stride in zip(
