@@ -187,7 +187,7 @@ EVERY = (
         "my-threads",
         "inarch.executors",
         "my_threads.py",
-        "cli('tune matmul.mlir -o r.json --budget 15s --executor my-threads')",
+        "cli('tune matmul.mlir -o r.json --budget 60s --executor my-threads')",
         " ops faster: ",
         "tuning.md",
     ),
