@@ -62,8 +62,10 @@ def expected_values(
         entering = [found[name] for name in alone.takes]
         given = _by_bounds(alone, entering, context)
         if by := algorithms_at(step, taken):
-            values = [_operand(value, names, found, context).value for value in step.operands]
-            given = [_by_algorithms(step, each, values, by) for each in given]
+            ins = [_operand(value, names, found, context) for value in step.operands]
+            values = [one.value for one in ins]
+            is_exact = all(_error(one) is None for one in ins)
+            given = [_by_algorithms(step, each, values, by, is_exact=is_exact) for each in given]
         found |= zip(alone.gives, given, strict=True)
     returned = block.last_op
     assert returned is not None, "a function ends with a return"
@@ -76,12 +78,12 @@ def taken_by(report: Algorithms | None) -> Taken:
     """Of a compilation's report."""
     found: dict[str, frozenset[str]] = {}
     for where, weighed in report.found if report is not None else ():
-        found[where] = found.get(where, frozenset()) | {weighed[0].name} - {DIRECT}
-    return found
+        found[where] = found.get(where, frozenset()) | {weighed[0].name}
+    return {where: names for where, names in found.items() if names - {DIRECT}}
 
 
 def algorithms_at(step: Operation, taken: Taken) -> frozenset[str]:
-    """Those that are not direct."""
+    """By which it may have been computed; none: direct alone."""
     return taken.get(location_text(step) or step.name, frozenset())
 
 
@@ -163,14 +165,20 @@ def _operand(
 
 
 def _by_algorithms(
-    op: Operation, expected: Expected, operands: Sequence[Array], names: frozenset[str]
+    op: Operation,
+    expected: Expected,
+    operands: Sequence[Array],
+    names: frozenset[str],
+    *,
+    is_exact: bool,
 ) -> Expected:
-    """What is allowed where the op is computed by one of these, or directly."""
+    """What is allowed where the op is computed by one of these, of operands that are exact or not."""
     if expected.value.dtype.kind != "f":
         return expected
     direct = np.broadcast_to(expected.bound, expected.value.shape)
     each = [error_of(op, name, operands, direct) for name in sorted(names)]
-    return replace(expected, bound=np.maximum.reduce([direct, *each]))
+    # What the operands may be off by is in direct's bound.
+    return replace(expected, bound=np.maximum.reduce(each if is_exact else [direct, *each]))
 
 
 def _sum_of_products(
@@ -200,8 +208,8 @@ def _sum_of_products(
         # Below the normal numbers a product loses at most half of the least denormal.
         bound = gamma(count, dtype) * size + count * denormal(dtype)
         sizes = [each.astype(dtype) for each in most]
-        for name in names:
-            bound = np.maximum(bound, error_of(op, name, sizes, bound))
+        if names:
+            bound = np.maximum.reduce([error_of(op, name, sizes, bound) for name in sorted(names)])
         bound = bound + spread
         # Where the sizes overflow it depends on the order whether a sum does, and whether it is NaN.
         bound = np.where(size + bound <= np.finfo(dtype).max, bound, np.inf)

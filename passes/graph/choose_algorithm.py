@@ -47,6 +47,8 @@ from inarch.passes.lower.algorithm import (
     policy_of,
     refusal,
     selections_of,
+    several,
+    short_name,
 )
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.graph_to_loop import lower_op
@@ -165,12 +167,15 @@ def _weighed(
     asked, store = asked_for(op), store_of(ctx)
     found: list[Weighed] = []
     for name, algorithm in there.items():
-        why = refusal(op, name, algorithm)
         bound = None
-        if why is None:
-            bound = bound_of(op, name, algorithm, lambda value: known_numbers(value, store))
-            if policy < POLICIES.index(bound.policy) and name != asked:
-                why = f"expected numerics '{bound.policy}' for it"
+        try:
+            why = refusal(op, name, algorithm)
+            if why is None:
+                bound = bound_of(op, name, algorithm, lambda value: known_numbers(value, store))
+                if policy < POLICIES.index(bound.policy) and name != asked:
+                    why = f"expected numerics '{bound.policy}' for it"
+        except PluginError as error:
+            why = _left_out(op, name, error)
         found.append(Weighed(name, bound=str(bound or ""), refused=why or ""))
     if all(one.refused for one in found):
         return [Weighed(DIRECT), *found]
@@ -239,14 +244,16 @@ def _mark(module: ModuleOp, selections: Sequence[str]) -> None:
     """Writes the user's selections, in order. Raises for unknown names and inapplicable algorithms."""
     for selection in selections:
         selector, said = parse_selection(selection, "ALGORITHM")
-        matching = [op for op in _ops(module) if selects(selector, op)]
+        matching = [
+            op for op in _ops(module) if selects(selector, op) or selector == short_name(op)
+        ]
         able = [op for op in matching if any(True for _ in algorithms_of(op))]
         if not able:
             what = f"'{matching[0].name}' has one" if matching else "it selects no op"
             raise IdleAlgorithmError(
                 selection,
-                f"algorithm '{selection}': {what}; expected an op that has several (conv), or a glob on "
-                "where it comes from (layer1/*)",
+                f"algorithm '{selection}': {what}; expected an op that has several ({several()}), or a "
+                "glob on where it comes from (layer1/*)",
             )
         reasons: list[str] = []
         for op in able:
@@ -304,16 +311,21 @@ def priced(ctx: Context, module: ModuleOp, op: Operation, one: Weighed) -> Weigh
         for each in LOWERING[1:]:
             each.apply(context, alone)
     except InarchError as error:
-        if isinstance(error, PluginError):
-            if one.name == asked_for(op):
-                raise
-            warnings.warn(
-                InarchWarning(f"{error.message}; it is not taken", where=error.where), stacklevel=2
-            )
-        return Weighed(one.name, refused=error.message)
+        why = _left_out(op, one.name, error) if isinstance(error, PluginError) else error.message
+        return Weighed(one.name, refused=why)
     nests = [each for each in alone.walk() if isinstance(each, NestOp)]
     cycles = Prices.of(context, alone).cycles(nests)
     return Weighed(one.name, cycles, workspace, constants, one.bound)
+
+
+def _left_out(op: Operation, name: str, error: PluginError) -> str:
+    """Why an algorithm whose code fails is not taken, which is a warning; raised where it is asked for."""
+    if name == asked_for(op):
+        raise error
+    warnings.warn(
+        InarchWarning(f"{error.message}; it is not taken", where=error.where), stacklevel=2
+    )
+    return error.message
 
 
 def _allocs(module: ModuleOp) -> list[Operation]:

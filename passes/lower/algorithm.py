@@ -15,6 +15,7 @@ from typing import Literal, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.blame import raised
 from inarch.core.errors import InarchError, PluginError, UsageError, unknown
@@ -145,13 +146,19 @@ def algorithms_of(op: Operation) -> Iterator[tuple[str, Algorithm]]:
             yield name.removeprefix(prefix), one
 
 
+def several() -> str:
+    """The ops that have several, for messages."""
+    return ", ".join(sorted({short_name(ALGORITHMS[name].op) for name in ALGORITHMS}))
+
+
 def algorithm_of(op: Operation, name: str) -> Algorithm | None:
     """The algorithm of that name; None for direct. Raises UsageError for an unknown name."""
     if name == DIRECT:
         return None
     found = dict(algorithms_of(op))
     if name not in found:
-        raise unknown("algorithm", name, [DIRECT, *found], within=f"'{op.name}'")
+        error = unknown("algorithm", name, [DIRECT, *found], within=f"'{op.name}'")
+        raise UsageError(error.message, where=location_text(op))
     return found[name]
 
 
@@ -198,10 +205,10 @@ def error_of(op: Operation, name: str, operands: Sequence[Array], direct: Array)
         known = dict(zip(op.operands, operands, strict=True)).get
         bound = bound_of(op, name, algorithm, known)
         if bound.by_element:
-            return np.maximum(direct, bound.ratio * direct)
+            return bound.ratio * direct
         most = np.max(direct, initial=0.0, where=np.isfinite(direct))
         is_finite = all(np.isfinite(one).all() for one in operands)
-        return np.maximum(direct, bound.ratio * most if is_finite else np.inf)
+        return np.where(np.isinf(direct), direct, bound.ratio * most if is_finite else np.inf)
     error = algorithm.error
     found: object = _asked(op, name, lambda op: error(op, operands))
     shape = np.shape(cast("Array", found))
@@ -216,7 +223,7 @@ def _asked(op: Operation, name: str, ask: Callable[[Operation], object]) -> obje
         return ask(op)
     except InarchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _fault(op, name, raised(error, ALGORITHMS.origin(name_of(op, name)))) from error
 
 
@@ -240,7 +247,7 @@ def lower_by(op: Operation, name: str, algorithm: Algorithm, builder: LoopBuilde
         algorithm.lower(op, builder)
     except InarchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _fault(op, name, raised(error, ALGORITHMS.origin(name_of(op, name)))) from error
     finally:
         builder.active.discard((op, name))
@@ -259,6 +266,11 @@ def _after(op: Operation | None, block: Block) -> Iterator[Operation]:
 
 def _wrong(op: Operation, builder: LoopBuilder, ops: Sequence[Operation]) -> str | None:
     """What is wrong with the ops that an algorithm appended."""
+    for each in ops:
+        try:
+            each.verify_()
+        except VerifyException as error:
+            return f"makes a wrong op: {error}"
     for result in op.results:
         buffer = builder.buffers.get(result)
         if buffer is None:

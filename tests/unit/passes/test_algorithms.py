@@ -208,6 +208,12 @@ ALGORITHM = Algorithm(ConvOp, lambda op: {refuses}, lower, lambda op, known: Bou
 """
 FAULTS = {
     "raises": ("raise KeyError('x')", "None", "raises KeyError: 'x' (conv_bad.py:17)"),
+    "ends": ("raise SystemExit(3)", "None", "raises SystemExit: 3 (conv_bad.py:17)"),
+    "outside": (
+        "write(builder, op, op.out, 6, lambda h: h + 1)",
+        "None",
+        "makes a wrong op: C3: index h + 1 of dimension 2 runs from 1 to 6, outside a size of 6",
+    ),
     "asks": ("pass", "1 / 0", "raises ZeroDivisionError: division by zero (conv_bad.py:19)"),
     "refuses": ("pass", "False", "refuses by False; expected a reason, or None"),
     "nothing": ("pass", "None", "leaves a result unwritten; expected a nest that writes it"),
@@ -254,18 +260,39 @@ def test_a_faulty_algorithm_is_named(fault: str, tmp_path: Path) -> None:
     code, refuses, message = FAULTS[fault]
     bad = tmp_path / "conv_bad.py"
     bad.write_text(FAULTY.format(lower=code, refuses=refuses))
-    given = f"compile {path} --target {TARGET} --load {bad} --algorithm conv=bad --emit=loop"
+    target = "generic" if fault == "outside" else TARGET  # without blocks, which clip
+    given = f"compile {path} --target {target} --load {bad} --algorithm conv=bad --emit=loop"
     done = cli.run(given.split())
     assert done.err == f"conv: error: algorithm 'bad' [{bad}] of 'graph.conv' {message}\n"
 
 
-def test_a_faulty_algorithm_that_nobody_named_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bound", ["Bound(1e-4, by_element=True)", "Bound(1e-4)"])
+def test_a_lie_about_a_bound_is_found(
+    bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Direct's own numbers, of which a small part of its error is claimed."""
+    monkeypatch.chdir(tmp_path)
+    path = _model(tmp_path, (1, 64, 6, 6), 40, (1, 1, 1, 1), 0)
+    bad = tmp_path / "conv_bad.py"
+    text = FAULTY.format(
+        lower="builder.nest(op.nest(), [builder.buffers[x] for x in op.operands], "
+        "[tensor_dtype(x) for x in op.operands], builder.result(op.out), tensor_dtype(op.out))",
+        refuses="None",
+    )
+    bad.write_text(text.replace("Bound(1.0)", bound))
+    done = cli.run(f"verify {path} --target {TARGET} --load {bad} --algorithm conv=bad".split())
+    assert done.code == 1
+
+
+@pytest.mark.parametrize("refuses", ["None", "{}['x']"])
+def test_a_faulty_algorithm_that_nobody_named_is_left_out(refuses: str, tmp_path: Path) -> None:
     """It is said once, and `explain` offers no option for it."""
     path = _model(tmp_path, (1, 32, 6, 6), 40, (1, 1, 1, 1), 0)
     bad = tmp_path / "conv_bad.py"
-    bad.write_text(FAULTY.format(lower="raise KeyError('x')", refuses="None"))
+    bad.write_text(FAULTY.format(lower="raise KeyError('x')", refuses=refuses))
     done = cli.run(f"explain {path} --target {TARGET} --load {bad}".split())
-    said = f"algorithm 'bad' [{bad}] of 'graph.conv' raises KeyError: 'x' (conv_bad.py:17)"
+    line = 17 if refuses == "None" else 19
+    said = f"algorithm 'bad' [{bad}] of 'graph.conv' raises KeyError: 'x' (conv_bad.py:{line})"
     assert done.err == f"conv: warning: {said}; it is not taken\n"
     assert f"    bad: {said}\n" in done.out
 
@@ -289,7 +316,8 @@ def test_of_several_targets_an_algorithm_by_name_is_for_one_or_more(tmp_path: Pa
     assert (done.code, done.err) == (
         2,
         "error: algorithm 'relu=winograd-2x2': 'graph.relu' has one; "
-        "expected an op that has several (conv), or a glob on where it comes from (layer1/*)\n",
+        "expected an op that has several (conv, reduce-max, reduce-mean, reduce-min, reduce-sum), or a glob "
+        "on where it comes from (layer1/*)\n",
     )
 
 
@@ -390,8 +418,8 @@ def test_a_schedule_of_loops_comes_too_late_for_algorithms(tmp_path: Path) -> No
 
 
 REFUSED = {
-    "conv=winograd-3x3": "error: no algorithm 'winograd-3x3' in 'graph.conv'; did you mean 'winograd-",
-    "cnv=direct": "error: algorithm 'cnv=direct': it selects no op; expected an op that has several (conv)",
+    "conv=winograd-3x3": "conv: error: no algorithm 'winograd-3x3' in 'graph.conv'; did you mean 'winograd-",
+    "cnv=direct": "error: algorithm 'cnv=direct': it selects no op; expected an op that has several (conv",
     "relu=direct": "error: algorithm 'relu=direct': 'graph.relu' has one; expected an op that has several",
     "conv": "error: expected OP-OR-GLOB=ALGORITHM, found 'conv'",
     "conv=winograd-4x4": "conv: error: algorithm 'conv=winograd-4x4' does not apply to 'graph.conv': "
