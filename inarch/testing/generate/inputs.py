@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -122,6 +122,17 @@ def _integers(
     if kind < 90:
         return generator.integers(limits.min, limits.max, shape, dtype.numpy, endpoint=True)
     return np.full(shape, generator.integers(0, 4), dtype.numpy)
+
+
+def has_specials(arrays: Iterable[Array]) -> bool:
+    """Whether a float of them is NaN, infinite, denormal, or so large that sums of products overflow."""
+    for array in arrays:
+        if array.dtype.kind == "f":
+            size, limits = np.abs(array), np.finfo(array.dtype)
+            is_plain = (size == 0) | ((size >= limits.tiny) & (size < _WIDE))
+            if not np.all(is_plain):
+                return True
+    return False
 
 
 def specials(dtype: DType) -> Array:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 
 from inarch.core.errors import InarchError, UsageError
 from inarch.definitions.functions import public_functions
 from inarch.dialects import new_context
 from inarch.ir.context import store_of
 from inarch.ir.text import parse_module, print_module
+from inarch.passes.lower.algorithm import ATTRIBUTE, DIRECT, algorithms_of
 from inarch.testing.generate.choices import Record
 
 LEVELS = ("graph", "loop", "kernel")
@@ -55,6 +56,18 @@ class GeneratedProgram:
     def name(self) -> str:
         """`graph-1-17`: the level, the seed, the place in its sequence."""
         return f"{self.level}-{'x' if self.seed is None else self.seed}-{self.index}"
+
+    def as_stated(self) -> GeneratedProgram:
+        """Each op by the algorithm that it states, of whose elements the definitions know the bounds.
+
+        Another algorithm's are its own: Winograd's has NaN where an infinity enters, and an element's error
+        comes of its neighbours too.
+        """
+        module = self.parse()[1]
+        found = [op for op in module.walk() if any(algorithms_of(op))]
+        for op in found:
+            op.attributes[ATTRIBUTE] = StringAttr(DIRECT)
+        return replace(self, text=print_module(module)) if found else self
 
     def functions(self) -> list[str]:
         """The public functions."""

@@ -26,6 +26,7 @@ from inarch.dialects import new_context
 from inarch.frontends.onnx import import_onnx
 from inarch.machine.target import parse
 from inarch.testing.generate.check.compiled import Compiled, compile_programs
+from inarch.testing.generate.inputs import has_specials
 from inarch.testing.generate.program import GeneratedProgram, program_of
 from inarch.testing.onnx_graphs.compare import sizes_of
 from inarch.testing.onnx_graphs.drawing import Array, Case, model_of, taken_by
@@ -83,7 +84,8 @@ class _Forms:
         model = _with_outputs(self.case.model, names)
         context = new_context()
         module = import_onnx(model, context, sizes_of(self.case))
-        return replace(program_of("graph", context, module), index=self.case.seed // 2)
+        made = replace(program_of("graph", context, module), index=self.case.seed // 2)
+        return made.as_stated() if has_specials(self.case.inputs.values()) else made
 
     @cached_property
     def programs(self) -> tuple[GeneratedProgram, GeneratedProgram]:

@@ -17,7 +17,7 @@ from inarch.passes.tolerance import Tolerances
 from inarch.testing.generate.check.compiled import Compiled, compile_programs
 from inarch.testing.generate.check.offloaded import Offloaded, compile_offloaded
 from inarch.testing.generate.check.tolerances import told_apart, tolerances_of
-from inarch.testing.generate.inputs import inputs
+from inarch.testing.generate.inputs import has_specials, inputs
 from inarch.testing.generate.program import GeneratedProgram
 
 Say = Callable[[str, int, str], None]
@@ -54,7 +54,10 @@ class Case:
 
 
 def case_of(program: GeneratedProgram) -> Case:
-    """The inputs are those of the program's index. Raises as `expected_of`."""
+    """The inputs are those of the program's index. Raises as `expected_of`.
+
+    With special values among them ops are computed as they state, as `expected_of` bounds them.
+    """
     context, module = program.parse()
     arrays: dict[str, list[Array]] = {}
     expected: dict[str, list[Expected]] = {}
@@ -62,6 +65,8 @@ def case_of(program: GeneratedProgram) -> Case:
         arrays[name] = inputs(module, program.index, function=name)
         with np.errstate(all="ignore"):
             expected[name] = expected_of(context, module, arrays[name], name)
+    if has_specials(array for each in arrays.values() for array in each):
+        program = program.as_stated()
     return Case(program, arrays, expected)
 
 
