@@ -187,8 +187,8 @@ EVERY = (
         "my-threads",
         "inarch.executors",
         "my_threads.py",
-        "cli('tune matmul.mlir -o r.json --budget 60s --executor my-threads')",
-        " ops faster: ",
+        "cli('tune abs.mlir -o r.json --budget 60s --executor my-threads')",
+        " records; ",
         "tuning.md",
     ),
 )
