@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +34,7 @@ class TunedWay:
     way: Mapping[str, Any]
     """What `inarch.passes.tensorize.keep.record.way_of` makes of a candidate; of a pass, its `choice`."""
     identity: str = ""
-    """Of the kernel's code (`inarch.microkernel.identity`)."""
+    """Of the kernel's code (`inarch.microkernel.identity`), or of what a pass chose (`choose`)."""
     then: TunedWay | None = None
     """The next best, where this one cannot be had."""
 
@@ -70,10 +70,13 @@ class Point:
     places: tuple[str, ...]
     """The ops of the model whose time depends on it, as far as they are known."""
     taken: str
+    identities: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the code of choices that have any."""
 
     def way(self, choice: str) -> TunedWay:
         """The record of a choice."""
-        return TunedWay({"kernel": self.by, "choice": choice})
+        identity = self.identities.get(choice, "")
+        return TunedWay({"kernel": self.by, "choice": choice}, identity)
 
 
 @dataclass(frozen=True)
@@ -119,11 +122,13 @@ def choose(
     usual: str,
     others: Sequence[str],
     near: Sequence[Operation] = (),
+    identity: Callable[[str], str] = lambda _: "",
 ) -> str:
     """What a pass is to do with `ops`: `usual`, or what was measured to be faster, one of `others`.
 
     `ops` are all that the choice is about, in order: where the same ops come again the answer is the same.
-    Others whose time it may change are `near`. Costs nothing where nothing was measured.
+    Others whose time it may change are `near`. `identity` of a choice changes where its code does: a record
+    of another state of it is not taken. Costs nothing where nothing was measured.
     """
     tuned = facts_of(ctx).get(Tuned)
     if tuned is None or not ops:
@@ -131,17 +136,27 @@ def choose(
     operands = dict.fromkeys(value for op in ops for value in op.operands)
     address = _address(by, ops, list(operands), target_of(module))
     way = tuned.ways.get(address)
-    said = [str(one.choice) for one in way.chain] if way is not None else []
-    taken = next((one for one in said if one in (usual, *others)), usual)
-    if said and taken != said[0]:
-        tuned.refused[address] = f"pass '{by}' has no choice '{said[0]}' there"
+    identities = {one: code for one in (usual, *others) if (code := identity(one))}
+    taken = usual
+    for one in way.chain if way is not None else ():
+        said = str(one.choice)
+        if said not in (usual, *others):
+            why = f"pass '{by}' has no choice '{said}' there"
+        elif one.identity != identities.get(said, ""):
+            why = f"choice '{said}' of pass '{by}' has changed since"
+        else:
+            taken = said
+            break
+        tuned.refused.setdefault(address, why)
     if taken != usual:
         remarks_of(ctx).done(ops[0], f"{taken}, as records say; without them {usual}")
     places = dict.fromkeys(text for op in (*ops, *near) if (text := location_text(op)) is not None)
     before = tuned.points.get(address)
     if before is not None:
         places = dict.fromkeys((*before.places, *places))
-    tuned.points[address] = Point(by, address, usual, tuple(others), tuple(places), taken)
+    tuned.points[address] = Point(
+        by, address, usual, tuple(others), tuple(places), taken, identities
+    )
     return taken
 
 

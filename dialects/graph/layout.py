@@ -92,6 +92,14 @@ def layout_of(value: SSAValue) -> LayoutAttr | None:
     return encoding if isinstance(encoding, LayoutAttr) else None
 
 
+def channel_blocks(value: SSAValue) -> int:
+    """The block of channels, dimension 1, of a tensor value that is split along these alone; else 0."""
+    layout = layout_of(value)
+    rest = [] if layout is None else [*layout.blocks]
+    channels = rest.pop(1) if len(rest) > 1 else 0
+    return 0 if any(rest) else channels
+
+
 def with_layout(kind: TensorType[Attribute], layout: LayoutAttr | None) -> TensorType[Attribute]:
     """The same tensor in another layout; None: row-major."""
     if layout is None:

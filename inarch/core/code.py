@@ -45,6 +45,17 @@ def files_of(modules: Iterable[str]) -> list[Path]:
     return sorted(found)
 
 
+def digest_of_module(module: str) -> str:
+    """What changes where the code of a module does, or of its package: the same wherever that is installed.
+
+    Of ours the module's own file counts.
+    """
+    beginning, folders = _place_of(module if _top(module) == OURS else _top(module))
+    files = [file for folder in folders for file in _folder(folder)] or beginning
+    kept = default_cache()
+    return key_of(*sorted(f"{file.name} {digest_of(file, kept)}" for file in files))[:32]
+
+
 def digest_of_code(modules: Iterable[str]) -> str:
     """What changes where the content of one of `files_of` does; empty where there are none."""
     files = files_of(modules)

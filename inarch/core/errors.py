@@ -111,14 +111,19 @@ def unknown(kind: str, name: str, known: Iterable[str], *, within: str = "") -> 
     >>> unknown("row", "x100", [f"x{row}" for row in range(60)]).message
     "no row 'x100'; did you mean 'x10'? Nearest of 60: x10, x1, x0, x51, x50, x41"
     """
-    from difflib import get_close_matches  # not before something is wrong
-
     names = sorted(known)
     name = shortened(name)
-    near = get_close_matches(name, names, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else "."
+    near = nearest(name, names)
+    hint = f"; did you mean '{near}'?" if near is not None else "."
     place = f" in {within}" if within else ""
     return UsageError(f"no {kind} '{name}'{place}{hint} {_shown(name, names)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like `name`; None where none is near."""
+    from difflib import get_close_matches  # not before something is wrong
+
+    return next(iter(get_close_matches(name, sorted(known), n=1)), None)
 
 
 _OURS = ("inarch", "xdsl", "shtab")
@@ -155,8 +160,8 @@ def _shown(name: str, names: Sequence[str]) -> str:
         return f"Known: {', '.join(names) or 'none'}"
     from difflib import get_close_matches
 
-    nearest = get_close_matches(name, names, n=6, cutoff=0.0)
-    return f"Nearest of {len(names)}: {', '.join(nearest)}"
+    shown = get_close_matches(name, names, n=6, cutoff=0.0)
+    return f"Nearest of {len(names)}: {', '.join(shown)}"
 
 
 def reason(error: BaseException) -> str:

@@ -165,7 +165,8 @@ class _Check:
         imported["host"] = keywords.get("host", DEFAULT_HOST)
         if keywords.get("schedule") is not None:  # parts have its algorithms, without its loops
             file, text = read_schedule(keywords["schedule"])
-            imported["algorithms"] = [*asked_of(text, file), *imported.get("algorithms", ())]
+            asked = [one.selection for one in asked_of(text, file)]
+            imported["algorithms"] = [*asked, *imported.get("algorithms", ())]
         self.progress("import", 0, 1)
         module = import_model(self.source, context, **imported)
         self.program = Program(module, context, keywords, self.progress)

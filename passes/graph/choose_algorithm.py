@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -20,7 +21,7 @@ from inarch.core.lazy import np
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import layout_of
-from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
+from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.buffer import ConstantOp as BufferConstantOp
 from inarch.dialects.loop.memory import memref_of, nbytes
@@ -31,30 +32,26 @@ from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.target import machine_of
 from inarch.ir.types import memref, mlir_type
+from inarch.passes.graph._asked import graph_ops, mark_asked
 from inarch.passes.lower.algorithm import (
     ATTRIBUTE,
     DIRECT,
     POLICIES,
     Algorithm,
-    IdleAlgorithmError,
     algorithm_of,
     algorithms_of,
     asked_for,
     bound_of,
     described,
+    identity_of,
     known_numbers,
-    own_name,
     policy_of,
     refusal,
-    selections_of,
-    several,
-    short_name,
 )
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.graph_to_loop import lower_op
 from inarch.passes.lower.physical import TensorPlace
 from inarch.passes.lower.trial import LOWERING
-from inarch.passes.partition.by_hand import parse_selection, selects
 from inarch.passes.tensorize.choose import KernelTrial, Prices
 from inarch.passes.tuned import choose
 
@@ -115,7 +112,7 @@ class ChooseAlgorithmPass(ModulePass):
     growth: float = 1.3
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _mark(op, selections_of(op))
+        mark_asked(op)
         if not 1 <= self.growth < math.inf:
             raise UsageError(f"{self.name}: growth: expected a number >= 1, found {self.growth}")
         policy = POLICIES.index(policy_of(op))
@@ -123,7 +120,7 @@ class ChooseAlgorithmPass(ModulePass):
         facts_of(ctx).put(report := Algorithms())
         every = [
             (each, _weighed(ctx, op, each, there, policy, known))
-            for each in _ops(op)
+            for each in graph_ops(op)
             if (there := dict(algorithms_of(each)))
         ]
         constants = sum(
@@ -144,7 +141,10 @@ class ChooseAlgorithmPass(ModulePass):
         able = [one for one in all_ if not one.refused]
         usual = min(able, key=lambda one: one.cycles).name
         others = [one.name for one in able if one.name != usual]
-        taken = choose(ctx, module, self.name, [op], usual, others) if others else usual
+        taken = usual
+        if others:
+            identity = partial(identity_of, op)
+            taken = choose(ctx, module, self.name, [op], usual, others, identity=identity)
         if taken != DIRECT:
             op.attributes[ATTRIBUTE] = StringAttr(taken)
             part = next(one.cycles for one in able if one.name == taken) / able[0].cycles
@@ -238,47 +238,6 @@ def _refused(one: Weighed, taken: Weighed) -> Weighed:
         return one
     mib = (one.constants - taken.constants) / 2**20
     return replace(one, refused=f"{mib:.1f} MiB more of constants are over the limit of growth")
-
-
-def _mark(module: ModuleOp, selections: Sequence[str]) -> None:
-    """Writes the user's selections, in order. Raises for unknown names and inapplicable algorithms."""
-    for selection in selections:
-        selector, said = parse_selection(selection, "ALGORITHM")
-        matching = [
-            op for op in _ops(module) if selects(selector, op) or selector == short_name(op)
-        ]
-        able = [op for op in matching if any(True for _ in algorithms_of(op))]
-        if not able:
-            what = f"'{matching[0].name}' has one" if matching else "it selects no op"
-            raise IdleAlgorithmError(
-                selection,
-                f"algorithm '{selection}': {what}; expected an op that has several ({several()}), or a "
-                "glob on where it comes from (layer1/*)",
-            )
-        reasons: list[str] = []
-        for op in able:
-            name = own_name(op, said)
-            algorithm = algorithm_of(op, name)
-            why = refusal(op, name, algorithm) if algorithm is not None else None
-            if why is None:
-                op.attributes[ATTRIBUTE] = StringAttr(name)
-            else:
-                reasons.append(why)
-        if len(reasons) == len(able):
-            of = f"to '{able[0].name}'" if len(able) == 1 else f"to any of {len(able)} ops"
-            raise IdleAlgorithmError(
-                selection,
-                f"algorithm '{selection}' does not apply {of}: {'; or '.join(dict.fromkeys(reasons))}",
-                location_text(able[0]),
-            )
-
-
-def _ops(module: ModuleOp) -> Iterator[Operation]:
-    """The graph ops of functions that the host compiles."""
-    for function in module.body.ops:
-        if isinstance(function, FuncOp) and "compiler" not in function.attributes:
-            for block in function.body.blocks:
-                yield from (op for op in block.ops if isinstance(op, GraphOp))
 
 
 def _key(op: Operation) -> object:

@@ -23,6 +23,7 @@ from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
 from inarch.dialects.graph.op import shape_of, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.ir.target import machine_of, target_of
+from inarch.passes.graph._asked import layouts_asked
 from inarch.passes.graph.layout.cost import F32_BYTES, Rates, worthwhile
 from inarch.passes.graph.layout.guests import Guests
 from inarch.passes.graph.layout.halo import halo_for
@@ -40,7 +41,8 @@ class ChooseLayoutPass(ModulePass):
     A `graph.relayout` stands where a value is needed otherwise than it is made: once a value, none
     for constants (they are read as they are), none back and forth. Arguments and results of
     functions stay row-major, and so do convolutions that a kernel that is demanded, or of others, does
-    better so. Connected ops are changed together or not at all, by what that costs. With `always`, none
+    better so. An op whose algorithm a user names has the layout that this asks for. Connected ops are
+    changed together or not at all, by what that costs. With `always`, none
     of that counts. Nothing changes for the target `generic`, of whose vectors nothing is known. This is
     the last pass on `graph`: others need not know of layouts.
     """
@@ -56,18 +58,23 @@ class ChooseLayoutPass(ModulePass):
         lanes = target.vector_bytes // F32_BYTES
         rates = Rates(lanes, machine_of(op))
         guests = Guests(ctx, op, ChooseLayoutPass(always=True))
-        is_left = guests.leaves if not self.always and guests.are_there else None
+        has_guests = not self.always and guests.are_there
+        asked = layouts_asked(op)
+        blocked = {each for each, layout in asked.items() if layout == "blocks"}
+
+        def is_left(each: Operation) -> bool:
+            if each in asked:
+                return asked[each] == "blocks"
+            return not has_guests or guests.leaves(each)
+
+        def pays(ops: Sequence[Operation], saves: bool) -> bool:
+            return not blocked.isdisjoint(ops) or self._blocks(ctx, op, ops, saves)
+
         for function in op.body.ops:
             if isinstance(function, FuncOp) and not _is_foreign(function):
                 for block in function.body.blocks:
-                    found = roles(block, lanes, is_left)
-                    chosen = (
-                        found
-                        if self.always
-                        else worthwhile(
-                            found, rates, lambda ops, pays: self._blocks(ctx, op, ops, pays)
-                        )
-                    )
+                    found = roles(block, lanes, is_left, blocked)
+                    chosen = found if self.always else worthwhile(found, rates, pays)
                     _Layouts(chosen, lanes).apply(block)
 
     def _blocks(self, ctx: Context, module: ModuleOp, ops: Sequence[Operation], pays: bool) -> bool:

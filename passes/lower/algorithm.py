@@ -11,17 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.blame import raised
+from inarch.core.code import digest_of_module
 from inarch.core.errors import InarchError, PluginError, UsageError, unknown
 from inarch.core.lazy import Array, np
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.layout import channel_blocks, layout_of
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.context import ConstantStore
@@ -39,6 +41,10 @@ ASKED = "inarch.algorithms"
 """Attribute of a module: the user's selections, `SELECTOR=algorithm`."""
 DIRECT = "direct"
 """The op's own nest."""
+
+Layout = Literal["any", "blocks", "rows"]
+"""What an algorithm asks of the layouts of an op's first operand and result: channels in blocks of one size,
+row-major, or nothing."""
 
 Policy = Literal["strict", "bounded", "fast"]
 POLICIES: tuple[Policy, ...] = ("strict", "bounded", "fast")
@@ -109,6 +115,9 @@ class Algorithm:
     greatest of direct's, anywhere, and any number where an operand is not finite; or `ratio` times direct's,
     where the bound is `by_element`. `inarch verify` judges by it.
     """
+    layout: Layout = "any"
+    """Where a user names the algorithm, `choose-layout` gives the op this layout. `refuses` is asked before
+    and after that."""
     api: int = API_VERSION
 
 
@@ -119,6 +128,12 @@ def _check(thing: object, name: str) -> None:
     op = cast("object", thing.op)
     if not isinstance(op, type) or not issubclass(op, Operation):
         raise UsageError(f"algorithm '{name}': expected a class of ops, found {op!r}")
+    if thing.layout not in get_args(Layout):
+        raise UsageError(
+            unknown(
+                "layout", str(thing.layout), get_args(Layout), within=f"algorithm '{name}'"
+            ).message
+        )
     prefix = f"{short_name(op)}-"
     if not name.startswith(prefix) or name == f"{prefix}{DIRECT}":
         raise UsageError(
@@ -182,10 +197,30 @@ def own_name(op: Operation, name: str) -> str:
 
 def refusal(op: Operation, name: str, algorithm: Algorithm) -> str | None:
     """Why the algorithm does not apply, or None. Raises PluginError where its code fails."""
+    return refusal_in_any_layout(op, name, algorithm) or _misfit(op, algorithm.layout)
+
+
+def refusal_in_any_layout(op: Operation, name: str, algorithm: Algorithm) -> str | None:
+    """The same of an op whose layouts may still change."""
     found: object = _asked(op, name, algorithm.refuses)
     if found is None or isinstance(found, str):
         return found
     raise _fault(op, name, f"refuses by {found!r}; expected a reason, or None")
+
+
+def _misfit(op: Operation, layout: Layout) -> str | None:
+    """Why the op's layouts are not what an algorithm asks for, or None."""
+    values = (op.operands[0], op.results[0])
+    if layout == "rows" and any(layout_of(value) is not None for value in values):
+        return "expected x and the result row-major"
+    if layout != "blocks":
+        return None
+    first, last = map(channel_blocks, values)
+    if not first or not last:
+        return "expected channels in blocks, in x and in the result"
+    return (
+        f"expected blocks of one size, found {first} and {last} channels" if first != last else None
+    )
 
 
 def bound_of(op: Operation, name: str, algorithm: Algorithm, known: Known) -> Bound:
@@ -298,6 +333,13 @@ def _wrong(op: Operation, builder: LoopBuilder, ops: Sequence[Operation]) -> str
 def described(op: Operation, name: str) -> str:
     """`'winograd-2x2' [its source]`."""
     return f"'{name}' [{ALGORITHMS.origin(name_of(op, name)).source}]"
+
+
+def identity_of(op: Operation, name: str) -> str:
+    """A name for the state of the algorithm's code: measurements of one are none of the other."""
+    if name == DIRECT:
+        return ""
+    return digest_of_module(ALGORITHMS.origin(name_of(op, name)).module)
 
 
 def _fault(op: Operation, name: str, what: str) -> PluginError:

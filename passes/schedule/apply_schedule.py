@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, reason
 from inarch.ir.location import location_text
 from inarch.passes.lower.algorithm import ASKED, selections_of
-from inarch.passes.schedule.language.script import asked_of, parse_schedule, run_schedule
+from inarch.passes.schedule.language.script import Asked, asked_of, parse_schedule, run_schedule
 from inarch.passes.schedule.language.words import MOST_BYTES
 
 SCHEDULE = "inarch.schedule"
@@ -54,7 +54,7 @@ def set_schedule(module: ModuleOp, path: str | Path) -> None:
     module.attributes[SCHEDULE] = ArrayAttr([StringAttr(file), StringAttr(text)])
     asked = asked_of(text, file)
     if asked:
-        every = [*asked, *selections_of(module)]
+        every = [*(one.selection for one in asked), *selections_of(module)]
         module.attributes[ASKED] = ArrayAttr([StringAttr(one) for one in every])
 
 
@@ -73,15 +73,23 @@ class ApplySchedulePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         file, text = read_schedule(self.file) if self.file else _own(op)
         op.attributes.pop(SCHEDULE, None)
-        late = [one for one in asked_of(text, file) if one not in selections_of(op)]
+        known = selections_of(op)
+        late = [one for one in asked_of(text, file) if one.selection not in known]
         if late:
+            said = late[0].selection
             raise UsageError(
-                f"expected algorithms to be chosen before there are loops, found '{late[0]}'; give the "
-                f'schedule to the compilation (--schedule), or say {ASKED} = ["{late[0]}"] in the program',
-                where=file,
+                f"expected algorithms to be chosen before there are loops, found '{said}'; give the "
+                f'schedule to the compilation (--schedule), or say {ASKED} = ["{said}"] in the program',
+                where=late[0].selector_at,
             )
         if text:
             run_schedule(op, parse_schedule(text, file))
+
+
+def places_asked(module: ModuleOp) -> dict[str, Asked]:
+    """By selection, where the module's schedule gives algorithms to ops."""
+    file, text = _own(module)
+    return {one.selection: one for one in reversed(asked_of(text, file))}
 
 
 def _own(module: ModuleOp) -> tuple[str, str]:

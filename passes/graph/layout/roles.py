@@ -8,7 +8,7 @@ the channels they are filled up, and only ops that keep the zeros behind them ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -39,30 +39,36 @@ class Role:
 
 
 def roles(
-    block: Block, lanes: int, is_left: Callable[[Operation], bool] | None = None
+    block: Block,
+    lanes: int,
+    is_left: Callable[[Operation], bool] | None = None,
+    asked: Container[Operation] = (),
 ) -> dict[Operation, Role]:
     """The ops of `block` that can work on channels in blocks of `lanes`, in program order.
 
-    What others want otherwise is not `is_left`.
+    What others want otherwise is not `is_left`. Convolutions that are `asked` to are blocked however many
+    channels are filled up.
     """
     found: dict[Operation, Role] = {}
     for op in block.ops:
         if not isinstance(op, GraphOp) or (is_left is not None and not is_left(op)):
             continue
-        if (role := _role(op, found, lanes)) is not None:
+        if (role := _role(op, found, lanes, is_asked=op in asked)) is not None:
             constants = {i for i, v in enumerate(op.operands) if isinstance(v.owner, ConstantOp)}
             found[op] = Role(role.operands - constants, role.result)
     return found
 
 
-def _role(op: GraphOp, found: Mapping[Operation, Role], lanes: int) -> Role | None:
+def _role(
+    op: GraphOp, found: Mapping[Operation, Role], lanes: int, *, is_asked: bool
+) -> Role | None:
     values = (*op.operands, *op.results)
     if isinstance(op, ConstantOp) or any(0 in shape_of(v) for v in values):
         return None
     if not isinstance(op, ElementwiseOp) and any(element_of(v) != f32 for v in values):
         return None  # windows of other numbers have no kernel that wants blocks
     if isinstance(op, ConvOp | ConvTransposeOp):
-        return _convolution(op, found, lanes)
+        return _convolution(op, found, lanes, is_asked=is_asked)
     if not any(_is_blocked(operand, found) for operand in op.operands):
         return None
     if len(op.results) != 1:  # a call, of whatever
@@ -120,7 +126,7 @@ def _is_whole(value: SSAValue, added: Sequence[int], lanes: int) -> bool:
 
 
 def _convolution(
-    op: ConvOp | ConvTransposeOp, found: Mapping[Operation, Role], lanes: int
+    op: ConvOp | ConvTransposeOp, found: Mapping[Operation, Role], lanes: int, *, is_asked: bool
 ) -> Role | None:
     """One group, or depthwise; a first layer reads its few channels from a row-major image.
 
@@ -129,10 +135,10 @@ def _convolution(
     channels, groups = shape_of(op.x)[1], op.groups.value.data
     outputs = shape_of(op.out)[1]
     depthwise = groups == channels == outputs > 1
-    if not _is_blockable(op.out, lanes) or (groups > 1 and not depthwise):
+    if not (is_asked or _is_blockable(op.out, lanes)) or (groups > 1 and not depthwise):
         return None
     few = channels < lanes and not _is_blocked(op.x, found)
-    blocked = _is_blockable(op.x, lanes) and not few
+    blocked = is_asked or (_is_blockable(op.x, lanes) and not few)
     filled = outputs % lanes or (blocked and channels % lanes)
     if (filled or depthwise) and not all(isinstance(v.owner, ConstantOp) for v in op.operands[1:]):
         return None

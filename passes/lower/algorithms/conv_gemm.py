@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from xdsl.ir import Operation, SSAValue
 
-from inarch.dialects.graph.layout import layout_of
+from inarch.dialects.graph.layout import channel_blocks
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
@@ -32,15 +32,9 @@ def _refuses(op: Operation) -> str | None:
     window = shape_of(op.w)[2:]
     if max(ints(op.strides)) == 1 or math.prod(window) == 1:
         return "expected windows of several taps and a stride above 1"
-    layouts = [layout_of(op.x), layout_of(op.out)]
-    if any(one is None or not one.blocks[1] or sum(map(bool, one.blocks)) != 1 for one in layouts):
-        return "expected channels in blocks, in x and in the result"
-    lanes = [one.blocks[1] for one in layouts if one is not None]
-    channels = (shape_of(op.x)[1], shape_of(op.out)[1])
-    if any(size % block for size, block in zip(channels, lanes, strict=True)):
-        return (
-            f"expected whole blocks of {lanes[0]} channels, found {channels[0]} and {channels[1]}"
-        )
+    lanes, channels = channel_blocks(op.x), (shape_of(op.x)[1], shape_of(op.out)[1])
+    if lanes and any(size % lanes for size in channels):
+        return f"expected whole blocks of {lanes} channels, found {channels[0]} and {channels[1]}"
     terms = math.prod(shape_of(op.w)[1:])
     return f"expected {_TERMS} terms or more, found {terms}" if terms < _TERMS else None
 
@@ -111,5 +105,10 @@ def _bound(_op: Operation, _known: Known) -> Bound:
 
 
 ALGORITHM = Algorithm(
-    ConvOp, _refuses, _lower, _bound, "Strided convolutions as products of matrices (im2col)"
+    ConvOp,
+    _refuses,
+    _lower,
+    _bound,
+    "Strided convolutions as products of matrices (im2col)",
+    layout="blocks",
 )

@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineExpr
 from inarch.core.dtypes import DType
 from inarch.core.lazy import Array
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.layout import layout_of
+from inarch.dialects.graph.layout import channel_blocks
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
@@ -56,6 +56,7 @@ def algorithm(
         bound,
         description=description,
         error=error,
+        layout="blocks",
     )
 
 
@@ -200,18 +201,11 @@ def refuses(op: Operation, least: int) -> str | None:
         return f"it has {op.groups.value.data} groups; expected one"
     if tensor_dtype(op.out).name != "f32":
         return f"expected f32, found {tensor_dtype(op.out).name}"
-    layouts = [layout_of(op.x), layout_of(op.out)]
-    if any(one is None or not one.blocks[1] or sum(map(bool, one.blocks)) != 1 for one in layouts):
-        return "expected channels in blocks, in x and in the result"
-    lanes = {one.blocks[1] for one in layouts if one is not None}
-    if len(lanes) != 1:
-        return (
-            f"expected blocks of one size, found {' and '.join(map(str, sorted(lanes)))} channels"
-        )
-    is_filled = any(channels % min(lanes) for channels in shape_of(op.w)[:2])
+    lanes = channel_blocks(op.x)
+    is_filled = lanes and any(channels % lanes for channels in shape_of(op.w)[:2])
     if is_filled and not all(isinstance(value.owner, ConstantOp) for value in op.operands[1:]):
         found = " and ".join(map(str, shape_of(op.w)[1::-1]))
-        return f"expected constant weights, or whole blocks of {min(lanes)} channels, found {found}"
+        return f"expected constant weights, or whole blocks of {lanes} channels, found {found}"
     if min(shape[1], shape_of(op.out)[1]) < least:
         return f"expected {least} channels or more, found {min(shape[1], shape_of(op.out)[1])}"
     if max(ints(op.pads)) >= WINDOW:

@@ -79,9 +79,20 @@ def parse_schedule(text: str, file: str) -> list[Block]:
     return blocks
 
 
-def asked_of(text: str, file: str) -> list[str]:
-    """The algorithms that a schedule gives to ops, `OP-OR-GLOB=NAME` each, in order."""
-    found: list[str] = []
+@dataclass(frozen=True)
+class Asked:
+    """An algorithm that a schedule gives to ops."""
+
+    selection: str
+    """`OP-OR-GLOB=NAME`."""
+    selector_at: str
+    """`FILE:LINE:COLUMN`."""
+    name_at: str
+
+
+def asked_of(text: str, file: str) -> list[Asked]:
+    """The algorithms that a schedule gives to ops, in order."""
+    found: list[Asked] = []
     for statement, end in _statements(words_of(text, file)):
         if statement[0].text == "at":
             break
@@ -90,14 +101,16 @@ def asked_of(text: str, file: str) -> list[str]:
     return found
 
 
-def _selection(words: Words) -> str:
+def _selection(words: Words) -> Asked:
     words.name(ALGORITHM)
+    selector_at = words.where
     what = "the name of an op (conv), or a glob in quotes on where it comes from"
     selector = words.text(what) if words.is_text() else words.name(what)
+    name_at = words.where
     selection = f"{selector}={words.name('an algorithm')}"
     if not words.is_done:
         raise words.error(f"expected the end of the line, found '{words.next}'")
-    return selection
+    return Asked(selection, selector_at, name_at)
 
 
 def _statements(words: Iterator[Word]) -> Iterator[tuple[list[Word], str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,14 @@ from inarch.dialects import new_context
 from inarch.driver.artifact.export import export
 from inarch.driver.compiler import import_model, lower
 from inarch.driver.extensions import load_files
+from inarch.driver.keep.records import Record, compiler_name, write_records
 from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
+from inarch.machine.find import cpu_name
 from inarch.passes.graph.choose_algorithm import Algorithms
 from inarch.passes.lower.algorithm import ALGORITHMS
 from inarch.passes.schedule.apply_schedule import ApplySchedulePass
+from inarch.passes.tuned import Tuned
 from inarch.tools import cli
 
 TARGET = "x86-64-v3"
@@ -81,6 +85,87 @@ def test_the_numerics_say_what_is_chosen_by_cost(tmp_path: Path) -> None:
     assert _taken(path, algorithms=["conv=conv-winograd-4x4"])["conv"][0] == "winograd-4x4"
     few = _model(tmp_path, (1, 24, 28, 28), 24, (1, 1, 1, 1), 0)
     assert _taken(few) == {"conv": ["direct"]}, "of 24 channels the bound is above direct's"
+
+
+WAYS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "option": lambda _: {"algorithms": ["conv=winograd-2x2"]},
+    "schedule": lambda path: {
+        "schedule": _written(path.with_suffix(".schedule"), "algorithm conv winograd-2x2")
+    },
+    "attribute": lambda path: (
+        _written(
+            path,
+            re.sub(
+                r"(groups = 1) :", r'\1 {inarch.algorithm = "winograd-2x2"} :', path.read_text()
+            ),
+        )
+        and {}
+    ),
+}
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(("way", "channels"), [*product(WAYS, [16]), ("option", 17)])
+def test_a_named_algorithm_gets_the_layout_that_it_asks_for(
+    way: str, channels: int, tmp_path: Path
+) -> None:
+    """Of few channels rows are cheaper, of 17 a third of a block is empty: both are direct otherwise."""
+    path = _model(tmp_path, (1, channels, 12, 9), 20, (1, 1, 1, 1), 0)
+    assert _taken(path) == {"conv": ["direct"]}
+    x = np.random.default_rng(1).standard_normal((1, channels, 12, 9)).astype("f4")
+    usual = inarch.compile(path, target=TARGET)(x)
+    settings = WAYS[way](path)
+    assert _taken(path, **settings)["conv"][0] == "winograd-2x2"
+    np.testing.assert_allclose(
+        inarch.compile(path, target=TARGET, **settings)(x), usual, rtol=1e-4, atol=1e-4
+    )
+
+
+def test_an_algorithm_of_rows_gets_rows(tmp_path: Path) -> None:
+    """Of 64 channels blocks are cheaper; direct's own nest says that it wants none."""
+    path = _model(tmp_path, (1, 64, 6, 6), 40, (1, 1, 1, 1), 0)
+    own = _written(
+        tmp_path / "conv_own.py",
+        FAULTY.format(lower=DIRECT, refuses="None").replace("1.0))", '1.0), layout="rows")'),
+    )
+    given = f"compile {path} --target {TARGET} --load {own} --emit=loop"
+    assert "x8xf32" in cli.run(given.split()).out
+    rows = cli.run(f"{given} --algorithm conv=own".split())
+    assert (rows.code, "x8xf32" in rows.out) == (0, False)
+    own.write_text(own.read_text().replace('"rows"', '"row"'))
+    wrong = cli.run(f"{given} --algorithm conv=own".split())
+    assert wrong.err.startswith(
+        "error: no layout 'row' in algorithm 'conv-own'; did you mean 'rows'?"
+    )
+
+
+def test_a_record_is_of_one_state_of_the_code_of_an_algorithm(tmp_path: Path) -> None:
+    """As of kernels: where the author's file has changed the record is told of, and not taken."""
+    path, file = _model(tmp_path, (1, 32, 6, 6), 40, (1, 1, 1, 1), 0), tmp_path / "r.json"
+    own = _written(tmp_path / "conv_own.py", FAULTY.format(lower=DIRECT, refuses="None"))
+    context, tuned = new_context(), Tuned({})
+    facts_of(context).put(tuned)
+    with ALGORITHMS.scope():
+        load_files([own])
+        lower(context, import_model(path, context, target=TARGET), "loop")
+    (point,) = [one for one in tuned.points.values() if one.by == "choose-algorithm"]
+    way = point.way("own")
+    here = cpu_name(), compiler_name()
+    record = Record(point.address, *here, way.kernel, way.identity, way.way, 1e-6, 2e-6, 1)
+    write_records(file, [record])
+    given = f"explain {path} --target {TARGET} --load {own} --records {file}"
+    assert "  conv: own\n" in cli.run(given.split()).out
+    own.write_text(own.read_text() + "# faster\n")
+    done = cli.run(given.split())
+    assert "  conv: direct\n" in done.out
+    assert done.err == (
+        f"{file}: warning: 1 of its records is not used: choice 'own' of pass 'choose-algorithm' has changed "
+        "since; tune again\n"
+    )
 
 
 def test_the_growth_of_constants_is_limited(tmp_path: Path) -> None:
@@ -214,6 +299,11 @@ def lower(op, builder):
 
 ALGORITHM = Algorithm(ConvOp, lambda op: {refuses}, lower, lambda op, known: Bound(1.0))
 """
+DIRECT = (
+    "builder.nest(op.nest(), [builder.buffers[x] for x in op.operands], "
+    "[tensor_dtype(x) for x in op.operands], builder.result(op.out), tensor_dtype(op.out))"
+)
+"""The op's own nest."""
 FAULTS = {
     "raises": ("raise KeyError('x')", "None", "raises KeyError: 'x' (conv_bad.py:17)"),
     "ends": ("raise SystemExit(3)", "None", "raises SystemExit: 3 (conv_bad.py:17)"),
@@ -280,8 +370,7 @@ def test_a_lie_about_a_bound_is_found(bound: str, tmp_path: Path) -> None:
     path = _model(tmp_path, (1, 64, 6, 6), 40, (1, 1, 1, 1), 0)
     bad = tmp_path / "conv_bad.py"
     text = FAULTY.format(
-        lower="builder.nest(op.nest(), [builder.buffers[x] for x in op.operands], "
-        "[tensor_dtype(x) for x in op.operands], builder.result(op.out), tensor_dtype(op.out))",
+        lower=DIRECT,
         refuses="None",
     )
     bad.write_text(text.replace("Bound(1.0)", bound))
@@ -396,7 +485,16 @@ def test_layers_by_pattern_on_the_command_line_and_in_a_schedule(tmp_path: Path)
 
 
 IN_SCHEDULES = {
-    'algorithm "layer3/*" direct': "error: algorithm 'layer3/*=direct': it selects no op; expected",
+    'algorithm "layer3/*" direct': "s.schedule:1:11: error: algorithm 'layer3/*=direct': it selects no op; ",
+    "# a\nalgorithm cnv direct": "s.schedule:2:11: error: algorithm 'cnv=direct': it selects no op; did you "
+    "mean 'conv'? Expected an op that has several",
+    "algorithm relu direct": "s.schedule:1:11: error: algorithm 'relu=direct': 'graph.relu' has one",
+    "algorithm conv direct; algorithm conv winograd-3x3": "s.schedule:1:39: error: no algorithm "
+    "'winograd-3x3' in 'graph.conv'; did you mean 'winograd-",
+    'at "layer1/0/con": unroll n': "s.schedule:1:1: error: no nest or loop 'layer1/0/con'; did you mean",
+    "at @man[1]: unroll n": "s.schedule:1:1: error: no function 'man'; did you mean 'main'",
+    "at @main[1]: unrol n": "s.schedule:1:14: error: no step 'unrol'; did you mean 'unroll'",
+    "at @main[1]: use-kernel gem-f32": "s.schedule:1:14: error: use-kernel at @main[1]: no microkernel 'gem",
     'algorithm "layer1"': "s.schedule:1:11: error: expected an algorithm, found the end of the step",
     "algorithm conv direct 3": "s.schedule:1:23: error: expected the end of the line, found '3'",
     'at "layer1/0/conv": algorithm direct': "s.schedule:1:21: error: expected 'algorithm' before",
@@ -420,19 +518,19 @@ def test_a_schedule_of_loops_comes_too_late_for_algorithms(tmp_path: Path) -> No
     with pytest.raises(InarchError) as caught:
         ApplySchedulePass(str(file)).apply(new_context(), ModuleOp([]))
     assert caught.value.line() == (
-        f"{file}: error: expected algorithms to be chosen before there are loops, found 'conv=direct'; give "
-        'the schedule to the compilation (--schedule), or say inarch.algorithms = ["conv=direct"] in '
+        f"{file}:1:11: error: expected algorithms to be chosen before there are loops, found 'conv=direct'; "
+        'give the schedule to the compilation (--schedule), or say inarch.algorithms = ["conv=direct"] in '
         "the program"
     )
 
 
 REFUSED = {
     "conv=winograd-3x3": "conv: error: no algorithm 'winograd-3x3' in 'graph.conv'; did you mean 'winograd-",
-    "cnv=direct": "error: algorithm 'cnv=direct': it selects no op; expected an op that has several (conv",
+    "cnv=direct": "error: algorithm 'cnv=direct': it selects no op; did you mean 'conv'? Expected an op that",
     "relu=direct": "error: algorithm 'relu=direct': 'graph.relu' has one; expected an op that has several",
     "conv": "error: expected OP-OR-GLOB=ALGORITHM, found 'conv'",
     "conv=winograd-4x4": "conv: error: algorithm 'conv=winograd-4x4' does not apply to 'graph.conv': "
-    "expected channels in blocks, in x and in the result",
+    "expected 32 channels or more, found 16",
 }
 
 
