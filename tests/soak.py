@@ -98,6 +98,8 @@ class Search:
         else:
             entries: list[dict[str, str]] = []
             numbers: dict[str, Any] = {"cases": result.cases, "cpu_s": round(used, 1)}
+            if result.mended:
+                numbers["mended"] = result.mended
             line = self._line(part.name, unit.name, seed, **numbers, findings=entries)
             for one in result.findings:
                 entries += [self._entry(one, [*self._ledger, line])]

@@ -45,7 +45,7 @@ COMPILES = {"compiled": 10_000, "verify": 1_000}
 """What is to be tried of parsers that compile what they read, to C and to code: 0.2 and 1 s each."""
 FILES = 8
 """Test files that share a process."""
-MUTANTS_S = 120
+MUTANTS_S = 480
 TARGETS = ("generic", "x86-64-v2", "x86-64-v3", STAND_IN, V4)
 WIDE = ("backends", "dialects", "frontends", "passes")
 """Rooms whose tests compare what compiled code computes."""
@@ -101,6 +101,8 @@ class Result:
     findings: list[Finding] = field(default_factory=list[Finding])
     skipped: str = ""
     """Why nothing ran."""
+    mended: list[str] = field(default_factory=list[str])
+    """A word of each finding of earlier units that is none any more."""
 
 
 @dataclass(frozen=True)
@@ -515,34 +517,37 @@ def _bridges() -> Iterator[Unit]:
 
 def _mutants() -> Iterator[Unit]:
     run = (sys.executable, "tests/mutants/run.py", "--seconds", str(MUTANTS_S))
-    command = (*run, "--seed", "{seed}", "--json", "--all")
-    yield Unit("operators", command, read_mutants, AS_THE_GATE, aim="faults")
-    yield Unit("rows", (*command, "--rows"), read_mutants, AS_THE_GATE, aim="faults")
+    command = (*run, "--seed", "{seed}", "--json")
+    yield Unit("faults", (*command, "--all"), read_mutants, AS_THE_GATE, aim="faults")
+    yield Unit("faults again", (*command, "--again"), read_again, AS_THE_GATE)
+    yield Unit("rows", (*command, "--all", "--rows"), read_mutants, AS_THE_GATE, aim="faults")
 
 
 def read_mutants(done: Done) -> Result:
     """Of the faults that were tried, those that survived; with exit code 2 there was none."""
-    said: Any = loads(done.out)
+    said = loads(done.out)
     if said is None and done.code == 2:
         return Result(skipped=_last(done))
     if said is None:
         return _broken(done)
-    outcomes = cast("list[dict[str, Any]]", said["outcomes"] if isinstance(said, dict) else said)
-    tried = [one for one in outcomes if one["verdict"] in ("seen", "killed", "survived")]
-    again = f"python tests/mutants/run.py --seconds {MUTANTS_S} --seed {done.run.seed}"
+    outcomes = cast("list[dict[str, Any]]", said)
+    tried = [one for one in outcomes if one["verdict"] in ("seen", "survived")]
+    again = f"python tests/mutants/run.py --seconds {MUTANTS_S} --seed {done.run.seed} --all"
     return Result(
         len(tried),
         [
-            Finding(f"survived: {_told(one['fault'])}", again)
+            Finding(f"survived: {one['id']} {one['key']}", again)
             for one in tried
             if one["verdict"] == "survived"
         ],
     )
 
 
-def _told(fault: Mapping[str, Any]) -> str:
-    words = (fault.get(name) for name in ("path", "line", "function", "name", "operator", "breaks"))
-    return " ".join(str(word) for word in words if word)
+def read_again(done: Done) -> Result:
+    """Of what had survived, what still does; the rest is seen now, or its code has changed."""
+    result, said = read_mutants(done), cast("list[dict[str, Any]]", loads(done.out) or [])
+    left = {one["id"] for one in said if one["verdict"] not in ("seen", "gone")}
+    return replace(result, mended=sorted({one["id"] for one in said} - left))
 
 
 PARTS = (

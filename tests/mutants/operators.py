@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from itertools import pairwise
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -38,8 +39,15 @@ class Fault:
 
     @property
     def key(self) -> str:
-        """Tells it from other faults, wherever its function stands."""
-        return f"{self.path}::{self.function} {self.operator} {self.old} -> {self.new}"
+        """Tells it from other faults, wherever its function stands; one line."""
+        return _one_line(
+            f"{self.path}::{self.function} {self.breaks or self.operator}: {self.old} -> {self.new}"
+        )
+
+    @property
+    def id(self) -> str:
+        """Its key in ten digits."""
+        return sha256(self.key.encode()).hexdigest()[:10]
 
     def put(self, text: str) -> str:
         """The file's text with the fault in it."""
@@ -310,8 +318,8 @@ def _calls(node: ast.AST, place: Places) -> Iterator[Edit]:
             yield Piece(place.of(first)[0], place.of(second)[1]), swapped, "swap arguments"
 
 
-_CHECKS = {"strict"}
-"""Arguments that only check invariants; correct code gives the same without them."""
+_CHECKS = {"strict", "location"}
+"""Arguments that only check invariants, or that errors alone read: correct code gives the same without."""
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
 
