@@ -38,7 +38,7 @@ from inarch.core.scratch import scratch
 TABLE = Path(__file__).with_name("meaning.toml")
 SAME = Path(__file__).with_name("equivalent.toml")
 LEDGER = Path(__file__).parents[1] / "soak.jsonl"
-A_FILE, A_GROUP = 10, 5
+A_FILE, A_GROUP = 12, 5
 """Faults of one file in a search, and files of one folder that share what their tests cost to look at."""
 VARIETY = ("inarch/testing/generate/", "inarch/fuzz/")
 """Not searched: most of its faults make other programs, or fewer kinds, which no test should pin."""
@@ -220,7 +220,7 @@ def try_all(
             copy = copy or Copy.make(folder.resolve() / "tree", options.tests or ())
             left = end - time.monotonic()
             paths = sorted({fault.path for fault in faults if not fault.tests})
-            look = min(max(left / 6, 8), 15 + 9 * len(paths))
+            look = min(max(left / 6, 8), 10 + 6 * len(paths))
             if options.again:  # few faults, each worth a longer look
                 tests_s = (40.0 + 20 * len(paths), 40.0)
             else:

@@ -21,15 +21,8 @@ from inarch.backends import BACKENDS
 from soak import main
 from soak_finds import finds, replay, write_new
 from soak_ledger import Home, add_line, lines_of, next_seed
-from soak_parts import (
-    PARTS,
-    Done,
-    Finding,
-    Part,
-    Result,
-    Run,
-    Unit,
-    programs_unit,
+from soak_parts import PARTS, programs_unit
+from soak_readers import (
     read_again,
     read_branches,
     read_instructions,
@@ -40,6 +33,7 @@ from soak_parts import (
 )
 from soak_tools import Tool, lacks
 from soak_tools import main as install
+from soak_units import Done, Finding, Part, Result, Run, Unit
 
 TESTS = Path(__file__).parents[2]
 
@@ -108,9 +102,9 @@ def test_what_was_killed_is_run_again_and_nothing_else(tmp_path: Path) -> None:
     waits += "if not p.exists(): q.write_text(str(os.getpid())); q.rename(p); time.sleep(3600)"
     script = tmp_path / "run.py"
     script.write_text(
-        f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
+        f"import sys; sys.path.insert(0, {str(TESTS / 'soak')!r})\n"
         "from pathlib import Path\nfrom soak import main\nfrom soak_ledger import Home\n"
-        "from soak_parts import Part, Result, Unit\n"
+        "from soak_units import Part, Result, Unit\n"
         "def unit(name, code): return Unit(name, (sys.executable, '-c', code), lambda done: Result(1))\n"
         f"units = [unit('1', ''), unit('2', {waits!r}), unit('3', '')]\n"
         "parts = [Part('a', '', lambda: units)]\n"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from soak_ledger import Home
-from soak_parts import Part
+from soak_units import Part
 
 COMMITS = 100
 """After so many a part is red: what it has seen is another program."""
