@@ -80,13 +80,13 @@ slow: setup ## tests that take minutes: models, both compilers, numerics at leng
 	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/house/test_wheel.py
 
 soak: setup ## the search: what the gate leaves out, in turn, from where it was stopped (MINUTES=30 PART=programs)
-	@$(BIN)/python tests/soak.py --minutes $(MINUTES) $(PART:%=--part %)
+	@$(BIN)/python tests/soak/soak.py --minutes $(MINUTES) $(PART:%=--part %)
 
 soak-tools: setup ## compilers, emulators and fuzzers that the search needs: by apt-get as root, and by pip
-	@$(BIN)/python tests/soak_tools.py
+	@$(BIN)/python tests/soak/soak_tools.py
 
 soak-report: setup ## what the search has run and found, by part; exit code 1 where a part is old (tests/soak.jsonl)
-	@$(BIN)/python tests/soak.py --report
+	@$(BIN)/python tests/soak/soak.py --report
 
 conformance: setup ## the whole of ONNX's own suite, and its networks (some minutes)
 	$(BIN)/python tests/conformance/suite.py --all --jobs $(JOBS)

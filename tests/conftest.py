@@ -167,13 +167,20 @@ def _size(item: pytest.Item) -> int | None:
     return None if whole else SAMPLE
 
 
+def _told(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return type(value).__name__
+
+
 def spread(cases: Sequence[Mapping[str, Any]], size: int) -> list[int]:
     """The indices of `size` cases: each next one has most values of parameters that none had yet.
 
     Of those that are equal in this it is the first in the order of the golden ratio's multiples, any
     beginning of which is spread evenly.
     """
-    values = [{(name, repr(value)) for name, value in case.items()} for case in cases]
+    values = [{(name, _told(value)) for name, value in case.items()} for case in cases]
     order = sorted(range(len(cases)), key=lambda index: index * _GOLDEN % 1)
     seen: set[tuple[str, str]] = set()
     found: list[int] = []

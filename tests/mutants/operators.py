@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from itertools import pairwise
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -38,8 +39,15 @@ class Fault:
 
     @property
     def key(self) -> str:
-        """Tells it from other faults, wherever its function stands."""
-        return f"{self.path}::{self.function} {self.operator} {self.old} -> {self.new}"
+        """Tells it from other faults, wherever its function stands; one line."""
+        return _one_line(
+            f"{self.path}::{self.function} {self.breaks or self.operator}: {self.old} -> {self.new}"
+        )
+
+    @property
+    def id(self) -> str:
+        """Its key in ten digits."""
+        return sha256(self.key.encode()).hexdigest()[:10]
 
     def put(self, text: str) -> str:
         """The file's text with the fault in it."""
@@ -190,6 +198,8 @@ def _of_statement(node: ast.stmt, place: Places) -> Iterator[Edit]:
             yield over, f"{whole}[:-1]", "drop last"
         case ast.Continue() | ast.Break() | ast.Delete() | ast.AugAssign():
             yield node, "pass", "drop statement"
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name("super"))))):
+            pass  # of errors: they have their words without it
         case ast.Expr(value=ast.Call() | ast.Await() | ast.Yield() | ast.YieldFrom()):
             yield node, "pass", "drop statement"
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
@@ -303,15 +313,17 @@ def _calls(node: ast.AST, place: Places) -> Iterator[Edit]:
         yield last, f"({place.text(last)}) - 1", "off by one"
         if len(arguments) > 1:
             yield arguments[0], f"({place.text(arguments[0])}) + 1", "off by one"
-    for first, second in pairwise(arguments if name != "isinstance" else ()):
+    is_keyed = name == "isinstance" or name.startswith(_KEYS)  # a key in another order is a key
+    for first, second in pairwise(() if is_keyed else arguments):
         if isinstance(first, _SIMPLE) and isinstance(second, _SIMPLE):
             between = place.data[place.of(first)[1] : place.of(second)[0]].decode()
             swapped = place.text(second) + between + place.text(first)
             yield Piece(place.of(first)[0], place.of(second)[1]), swapped, "swap arguments"
 
 
-_CHECKS = {"strict"}
-"""Arguments that only check invariants; correct code gives the same without them."""
+_KEYS = ("key", "hash", "digest")
+_CHECKS = {"strict", "location"}
+"""Arguments that only check invariants, or that errors alone read: correct code gives the same without."""
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
 
@@ -336,9 +348,7 @@ def _parts(node: ast.AST, place: Places) -> Iterator[Edit]:
             of_meaning = [each for each in keywords if each.arg not in _CHECKS]
             for part in [*of_meaning, *(each for each in args if isinstance(each, ast.Starred))]:
                 yield from _each_dropped(node, [part], place, least=0)
-            if isinstance(node.func, ast.Name) and node.func.id.startswith(
-                ("key", "hash", "digest")
-            ):
+            if isinstance(node.func, ast.Name) and node.func.id.startswith(_KEYS):
                 yield from _each_dropped(node, list(args), place)
         case _:
             pass

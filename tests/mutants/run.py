@@ -3,6 +3,7 @@
     python tests/mutants/run.py                                            what this branch changed
     python tests/mutants/run.py --only passes/graph/simplify_graph.py::_is_identity
     python tests/mutants/run.py --all --seed 7 --seconds 1800              a search: other faults by each seed
+    python tests/mutants/run.py --again                                   survivors of searches, by more tests
 
 Exit codes: 0, every fault that was tried was seen; 1, one was not; 2, the options name nothing.
 """
@@ -17,23 +18,28 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatch
+from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 import operators
 from operators import Fault
 from sight import CODE
 from table import Row, read_rows
-from trial import NOT_RUN, ROOT, Copy, MutantsError, Outcome, Watched
+from trial import FIRST, NOT_RUN, ROOT, Copy, MutantsError, Outcome, Watched
 
 from inarch.core.scratch import scratch
 
 TABLE = Path(__file__).with_name("meaning.toml")
-A_FILE = 10
-"""Faults of one file in a search, before the next file's turn."""
+SAME = Path(__file__).with_name("equivalent.toml")
+LEDGER = Path(__file__).parents[1] / "soak.jsonl"
+A_FILE, A_GROUP = 12, 5
+"""Faults of one file in a search, and files of one folder that share what their tests cost to look at."""
 VARIETY = ("inarch/testing/generate/", "inarch/fuzz/")
 """Not searched: most of its faults make other programs, or fewer kinds, which no test should pin."""
 
@@ -93,11 +99,20 @@ def is_code(path: str) -> bool:
 def chosen(options: argparse.Namespace, rows: Sequence[Row]) -> Iterator[list[Fault]]:
     """The faults to try, in groups: tests are looked for by group."""
     found: list[Fault] = []
+    if options.again:
+        ids = survived(LEDGER)
+        for group in _groups(
+            {path for path in ids.values() if (ROOT / path).is_file()}, options.seed
+        ):
+            yield [f for path in group for f in _faults(path, rows) if f.id in ids]
+        return
     if options.all:
         files = {path for top in CODE for path in _files(top)} | {row.path for row in rows}
-        files = {path for path in files if not path.startswith(VARIETY)}
-        for path in sorted(files, key=lambda path: _draw(options.seed, path)):
-            yield _mixed(_faults(path, rows), options)[:A_FILE]
+        for group in _groups(
+            {path for path in files if not path.startswith(VARIETY)}, options.seed
+        ):
+            each = [_mixed(_faults(path, rows), options)[:A_FILE] for path in group]
+            yield [fault for turn in zip_longest(*each) for fault in turn if fault is not None]
     elif options.only:
         for each in options.only.split(","):
             glob, _, name = each.partition("::")
@@ -113,6 +128,30 @@ def chosen(options: argparse.Namespace, rows: Sequence[Row]) -> Iterator[list[Fa
             if is_code(path) and (ROOT / path).is_file():
                 found += _faults(path, rows, lines=lines)
     yield _mixed(found, options)
+
+
+def survived(ledger: Path) -> dict[str, str]:
+    """What survived a search, and has not been seen, or gone, since: ids, and their files."""
+    found: dict[str, str] = {}
+    for text in ledger.read_text("utf-8").splitlines():
+        line = json.loads(text)
+        if line["part"] == "mutants":
+            what = " ".join(one["what"] for one in line.get("findings", ()))
+            for one in re.finditer(r"survived: (\w{10}) (\S+?)::", what):
+                found[one[1]] = one[2]
+            for gone in line.get("mended", ()):
+                found.pop(gone, None)
+    return found
+
+
+def _groups(files: set[str], seed: int) -> Iterator[list[str]]:
+    """Files of one folder, in an order that the seed draws: some of one, then of the next."""
+    left: list[str] = sorted(files, key=lambda path: _draw(seed, path))
+    while left:
+        folder = Path(left[0]).parent
+        group = [path for path in left if Path(path).parent == folder][:A_GROUP]
+        yield group
+        left = [path for path in left if path not in group]
 
 
 def _files(glob: str) -> list[str]:
@@ -135,7 +174,14 @@ def _faults(
         if fnmatch(each, name) and (lines is None or not lines.isdisjoint(range(first, last + 1))):
             names.add(each)
             found += operators.faults_of(path, text, each, function)
-    return found + [r.fault(text) for r in rows if r.path == path and r.function in names]
+    found += [r.fault(text) for r in rows if r.path == path and r.function in names]
+    return [fault for fault in found if fault.key not in equivalent()]
+
+
+@cache
+def equivalent() -> dict[str, str]:
+    """Faults that change nothing which can be seen, and why: they are not put in."""
+    return tomllib.loads(SAME.read_text("utf-8"))
 
 
 def _draw(seed: int, text: str) -> bytes:
@@ -159,20 +205,27 @@ def _mixed(faults: Sequence[Fault], options: argparse.Namespace) -> list[Fault]:
 def try_all(
     options: argparse.Namespace, rows: Sequence[Row], say: Say
 ) -> tuple[list[Outcome], int]:
-    """The outcomes, and how many faults there were to try."""
+    """The outcomes, and how many faults there were to try, in the files that were come to."""
     end = time.monotonic() + options.seconds
     outcomes: list[Outcome] = []
     count = 0
     with scratch("inarch-mutants-") as folder:
         copy: Copy | None = None
         for faults in chosen(options, rows):
-            count += len(faults)
-            if time.monotonic() > end or not faults:
+            if time.monotonic() > end:
+                break
+            if not faults:
                 continue
+            count += len(faults)
             copy = copy or Copy.make(folder.resolve() / "tree", options.tests or ())
             left = end - time.monotonic()
             paths = sorted({fault.path for fault in faults if not fault.tests})
-            with copy.watched(paths, min(max(left / 6, 8), 15 + 5 * len(paths))) as tests:
+            look = min(max(left / 6, 8), 10 + 6 * len(paths))
+            if options.again:  # few faults, each worth a longer look
+                tests_s = (40.0 + 20 * len(paths), 40.0)
+            else:
+                tests_s = (look, FIRST)
+            with copy.watched(paths, *tests_s) as tests:
                 if paths:
                     seen = f"{len(faults)} faults of {len(paths)} files"
                     say(f"{len(tests.sight.seconds)} tests look at {seen}")
@@ -204,6 +257,13 @@ def _line(outcome: Outcome) -> str:
     return f"{outcome.verdict:9} {outcome.seconds:5.1f}s {place}{by}"
 
 
+def _gone(rows: Sequence[Row]) -> list[str]:
+    """What survived a search, and is no fault of the code any more, or is known to change nothing."""
+    ids = survived(LEDGER)
+    paths = [path for path in {*ids.values()} if (ROOT / path).is_file()]
+    return sorted(ids.keys() - {fault.id for path in paths for fault in _faults(path, rows)})
+
+
 def survivors(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Each fault that no test saw: where, and its lines before and after."""
     for one in sorted(outcomes, key=lambda o: (o.fault.path, o.fault.start)):
@@ -229,6 +289,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     where, add = parser.add_mutually_exclusive_group(), parser.add_argument
     where.add_argument("--only", metavar="FILE[::FUNCTION],...", help="faults of these; globs")
     where.add_argument("--all", action="store_true", help="search: some faults of each file")
+    where.add_argument("--again", action="store_true", help="what survived a search (soak.jsonl)")
     where.add_argument("--base", metavar="REV", help="what differs from here, not from main")
     add("--rows", action="store_true", help="only rows of meaning.toml")
     add(
@@ -258,6 +319,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 before, after = fault.lines((ROOT / fault.path).read_text("utf-8"))
                 place = f"{fault.path}:{fault.line} {fault.function}"
                 say(f"{place}: {fault.breaks or fault.operator}\n  - {before}\n  + {after}")
+                say(f"  {fault.id} {fault.key}")
             return 0
         outcomes, count = try_all(options, rows, say)
     except MutantsError as error:
@@ -269,7 +331,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     what = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
     say(f"{len(outcomes)} of {count} faults by seed {options.seed}: {what or 'none tried'}")
     if options.json:
-        print(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
+        said = [asdict(one) | {"id": one.fault.id, "key": one.fault.key} for one in outcomes]
+        said += [{"verdict": "gone", "id": each} for each in (_gone(rows) if options.again else ())]
+        print(json.dumps(said, indent=1))
     return 1 if verdicts["survived"] or verdicts[NOT_RUN] else 0
 
 

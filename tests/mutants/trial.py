@@ -26,7 +26,7 @@ from sight import CODE, Probe, Sight, likely, probed
 ROOT = Path(__file__).resolve().parents[2]
 FAST = "not slow and not fuzz"
 """What the gate runs."""
-FIRST, SECOND = 12.0, 6.0
+FIRST, SECOND = 8.0, 4.0
 """CPU seconds of tests that run the statement; of others, where an import runs it, too."""
 NOT_RUN = "not run"
 """The outcome for a fault in a statement that none of the watched tests runs."""
@@ -120,8 +120,13 @@ class Copy:
             return (None if code == -signal.SIGXCPU else code), output.read()
 
     @contextlib.contextmanager
-    def watched(self, paths: Sequence[str], seconds: float) -> Generator[Watched]:
-        """The likely tests of the files, of which `seconds` of CPU time have run once, with probes."""
+    def watched(
+        self, paths: Sequence[str], seconds: float, most: float = FIRST
+    ) -> Generator[Watched]:
+        """The likely tests of the files, of which `seconds` of CPU time have run once, with probes.
+
+        A fault gets `most` CPU seconds of them.
+        """
         if not paths:
             yield Watched(self, Sight())
             return
@@ -140,7 +145,7 @@ class Copy:
             finally:
                 for path, text in texts.items():
                     self.restore(path, text)
-            yield Watched(self, sight, ask)
+            yield Watched(self, sight, ask, most)
 
     @contextlib.contextmanager
     def _warm(self, paths: Sequence[str], log: Path) -> Generator[Ask]:
@@ -218,6 +223,7 @@ class Watched:
     copy: Copy
     sight: Sight
     ask: Ask | None = None
+    most: float = FIRST
 
     def outcome(self, fault: Fault) -> Outcome:
         """Whether tests see the fault; the copy is as before, whatever happens."""
@@ -249,7 +255,7 @@ class Watched:
         reached, anywhere = sight.tests_of(fault.path, fault.line)
         if not reached and not anywhere:
             return NOT_RUN, f"none of {len(sight.seconds)} tests"
-        listed = sight.cheapest(reached, FIRST)
+        listed = sight.cheapest(reached, self.most)
         others = sight.cheapest(set(sight.seconds) - reached, SECOND) if anywhere else []
         by = self._by_warm(listed, fault.path)
         if by is None or (not by and anywhere):  # what an import has done is as it was

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -67,6 +69,13 @@ def test_a_survivor_is_printed_with_its_line(
     for module in (run, trial):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(run, "TABLE", table)
+    same = table.with_name("same.toml")
+    monkeypatch.setattr(run, "SAME", same)
+    same.write_text(
+        '"inarch/code.py::f off by one: 100 -> 101" = "no number that a caller gives is between"\n'
+    )
+    ledger = table.with_name("soak.jsonl")
+    monkeypatch.setattr(run, "LEDGER", ledger)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # a second less
     code = run.main(["--only", "inarch/code.py::f"])
     said = capsys.readouterr().out
@@ -78,8 +87,16 @@ def test_a_survivor_is_printed_with_its_line(
     assert "  - return x + x\n  + return x * x\n" in said
     assert "inarch/code.py:3: f: none of 1 tests that were looked at runs it" in said
     assert "[tests/unit/test_code.py::test_f]" in said
-    assert "7 of 9 faults by seed 0: 1 not run, 2 seen, 4 survived" in said
+    assert "6 of 8 faults by seed 0: 1 not run, 2 seen, 3 survived" in said
     assert (tmp_path / "inarch" / "code.py").read_text() == TRIED
+    capsys.readouterr()
+    run.main(["--list", "--only", "inarch/code.py::f"])
+    guard, *_ = re.findall(r"  (\w{10}) \S+ drop guard: x > 100 -> False", capsys.readouterr().out)
+    found = [{"what": f"survived: {name} inarch/code.py::f"} for name in (guard, "0" * 10)]
+    ledger.write_text(json.dumps({"part": "mutants", "findings": found}) + "\n")
+    run.main(["--list", "--again"])
+    assert re.findall(r"^  (\w{10})", capsys.readouterr().out, re.MULTILINE) == [guard]
+    assert run._gone([]) == ["0" * 10]
 
 
 TRIED = """def f(x: int) -> int:

@@ -32,6 +32,9 @@ def test_every(number): pass
 @pytest.mark.parametrize("number", range(15))
 def test_slow(number): pass
 
+@pytest.mark.parametrize("number", [10**5000, -(10**5000)], ids=["a", "b"])
+def test_huge(number): pass
+
 def test_one(): pass
 """
 
@@ -58,13 +61,13 @@ def test_sample_and_rest_are_all(tmp_path: Path) -> None:
     rest, _ = listed(tmp_path, "--cases", "rest")
     everything, _ = listed(tmp_path, "--cases", "all")
     counts = Counter(case.removeprefix("test_").partition("[")[0] for case in sample)
-    assert counts == {"long": 8, "more": 30, "every": 15, "slow": 15, "one": 1}
+    assert counts == {"long": 8, "more": 30, "every": 15, "slow": 15, "huge": 2, "one": 1}
     seconds = {case[-2] for case in sample if case.startswith("test_long")}
     assert seconds == set("abcdefg"), "each value of each parameter comes first"
     assert sorted(sample + rest) == sorted(everything)
-    assert len(everything) == 140 + 100 + 15 + 15 + 1
+    assert len(everything) == 140 + 100 + 15 + 15 + 2 + 1
     few, _ = listed(tmp_path, "--cases", "few")
-    assert len(few) == 5
+    assert len(few) == 6, "Python does not write all digits of a huge number"
     assert f"{132 + 70} cases of parametrised tests left out (--cases rest runs them, " in said
 
 

@@ -125,7 +125,7 @@ def test_once_it_passes_an_open_find_is_red(tmp_path: Path) -> None:
         "def test_it(find): assert replay(find)[0] == 0\n"
     )
     (tmp_path / "test_it.py").write_text(text)
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\n")
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS} {TESTS / 'soak'}\n")
     command = [
         sys.executable,
         "-m",

@@ -21,15 +21,9 @@ from inarch.backends import BACKENDS
 from soak import main
 from soak_finds import finds, replay, write_new
 from soak_ledger import Home, add_line, lines_of, next_seed
-from soak_parts import (
-    PARTS,
-    Done,
-    Finding,
-    Part,
-    Result,
-    Run,
-    Unit,
-    programs_unit,
+from soak_parts import PARTS, programs_unit
+from soak_readers import (
+    read_again,
     read_branches,
     read_instructions,
     read_mutants,
@@ -39,6 +33,7 @@ from soak_parts import (
 )
 from soak_tools import Tool, lacks
 from soak_tools import main as install
+from soak_units import Done, Finding, Part, Result, Run, Unit
 
 TESTS = Path(__file__).parents[2]
 
@@ -107,9 +102,9 @@ def test_what_was_killed_is_run_again_and_nothing_else(tmp_path: Path) -> None:
     waits += "if not p.exists(): q.write_text(str(os.getpid())); q.rename(p); time.sleep(3600)"
     script = tmp_path / "run.py"
     script.write_text(
-        f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
+        f"import sys; sys.path.insert(0, {str(TESTS / 'soak')!r})\n"
         "from pathlib import Path\nfrom soak import main\nfrom soak_ledger import Home\n"
-        "from soak_parts import Part, Result, Unit\n"
+        "from soak_units import Part, Result, Unit\n"
         "def unit(name, code): return Unit(name, (sys.executable, '-c', code), lambda done: Result(1))\n"
         f"units = [unit('1', ''), unit('2', {waits!r}), unit('3', '')]\n"
         "parts = [Part('a', '', lambda: units)]\n"
@@ -277,14 +272,17 @@ def test_a_part_that_is_old_or_has_never_run_is_red(
     parts = [old, part("lost", unit("1")), part("never", unit("1"))]
     commit(99)
     assert main(["--report", "--part", "old", "--part", "lost"], parts, home) == 0
-    add_line(home.ledger, {**line, "part": "old", "date": "2026-01-01 08:00", "commit": "f" * 12})
+    found = [{"what": "survived: a x"}, {"what": "survived: b x"}]
+    late = {**line, "part": "old", "date": "2026-01-01 08:00", "commit": "f" * 12}
+    add_line(home.ledger, {**late, "findings": found})
+    add_line(home.ledger, {**late, "unit": "again", "mended": ["a"]})
     commit(2)
     capsys.readouterr()
     assert main(["--report"], parts, home) == 1
     said = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in said[1:4]] == ["RED"] * 3
     assert said[4:] == [
-        "must: old x: 16 of 32 cases, 100 % of them without a finding, of 90 %",
+        "must: old x: 16 of 32 cases, 94 % of them without a finding, of 90 %",
         "RED: old ran 101 commits ago, expected at most 100 commits ago: make soak PART=old",
         "RED: lost ran 102 commits ago, expected at most 100 commits ago: make soak PART=lost",
         "RED: never ran never, expected at most 100 commits ago: make soak PART=never",
@@ -359,12 +357,15 @@ def test_what_tools_say_is_read(tmp_path: Path) -> None:
     ]
     nothing = "error: expected perf, and a kernel that counts for users, or valgrind"
     assert read_instructions(done(tmp_path, "", 1, nothing)).skipped == nothing
-    fault = {"path": "a/b.py", "line": 3, "function": "f", "operator": "negate"}
-    outcomes = [{"verdict": one, "fault": fault} for one in ("seen", "survived", "not tried")]
-    for text in (json.dumps(outcomes), json.dumps({"outcomes": outcomes})):
-        assert read_mutants(done(tmp_path, text, 1)).cases == 2
-        (survivor,) = read_mutants(done(tmp_path, text, 1)).findings
-        assert survivor.what == "survived: a/b.py 3 f negate"
+    outcomes = [
+        {"verdict": verdict, "id": name, "key": "a/b.py::f negate: x -> not x"}
+        for name, verdict in (("1", "seen"), ("2", "survived"), ("3", "not tried"), ("4", "gone"))
+    ]
+    tried = done(tmp_path, json.dumps(outcomes), 1)
+    assert [read_mutants(tried).cases, read_mutants(tried).mended] == [2, []]
+    (survivor,) = read_mutants(tried).findings
+    assert survivor.what == "survived: 2 a/b.py::f negate: x -> not x"
+    assert read_again(tried).mended == ["1", "4"]
     assert read_mutants(done(tmp_path, "", 2, "no table")).skipped == "no table"
     counts = "a.c:3: 1 not taken because two\nall          1 of    2,  50.0 %\n"
     assert read_branches(done(tmp_path, counts)) == Result(2)

@@ -1,9 +1,9 @@
 """The search: runs what the gate leaves out, in units, until the time is over; the next run goes on behind.
 
     make soak MINUTES=30                                    # all parts in turn, at nice 19
-    python tests/soak.py --part programs --part parsers --minutes 5
-    python tests/soak.py --report                           # by part: age, and cases still to run
-    python tests/soak.py --list                             # the parts, their units, and what is missing here
+    python tests/soak/soak.py --part programs --part parsers --minutes 5
+    python tests/soak/soak.py --report  # by part: age, and cases still to run
+    python tests/soak/soak.py --list  # the parts, their units, and what is missing here
 
 A unit that has ended is a line in `tests/soak.jsonl`, which is committed: what ran, with which seed, and what
 was found. Each unit takes the seed behind the greatest that its part has there. `build/soak` has where this
@@ -34,10 +34,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # compilers, targets
+
 from soak_finds import known, plain, same
 from soak_ledger import Home, add_line, lines_of, next_seed, processor
-from soak_parts import PARTS, Done, Finding, Part, Run, Unit
+from soak_parts import PARTS
 from soak_report import report, show
+from soak_units import Done, Finding, Part, Run, Unit
 
 LIMIT_S = 3600.0
 """Of a unit: what takes so long hangs, also at nice 19."""
@@ -98,6 +101,8 @@ class Search:
         else:
             entries: list[dict[str, str]] = []
             numbers: dict[str, Any] = {"cases": result.cases, "cpu_s": round(used, 1)}
+            if result.mended:
+                numbers["mended"] = result.mended
             line = self._line(part.name, unit.name, seed, **numbers, findings=entries)
             for one in result.findings:
                 entries += [self._entry(one, [*self._ledger, line])]

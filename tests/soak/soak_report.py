@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from soak_ledger import Home
-from soak_parts import Part
+from soak_units import Part
 
 COMMITS = 100
 """After so many a part is red: what it has seen is another program."""
@@ -58,15 +58,17 @@ def _age(line: Mapping[str, Any], home: Home) -> int | None:
 
 
 def _musts(part: Part, ran: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How many cases each aim of the part has had, and how many of them had no finding."""
+    """How many cases each aim of the part has had, and how many of them have no finding that stands."""
     if not part.musts:
         return []
     aims = {unit.name: unit.aim for unit in part.units()}
+    mended = {word for line in ran for word in line.get("mended", ())}
     found: list[dict[str, Any]] = []
     for aim, must in part.musts.items():
         of_aim = [line for line in ran if aims.get(line["unit"]) == aim]
         cases = sum(line["cases"] for line in of_aim)
-        clean = cases - sum(len(line["findings"]) for line in of_aim)
+        whats = [one["what"].split() for line in of_aim for one in line["findings"]]
+        clean = cases - sum(mended.isdisjoint(words) for words in whats)
         found.append({
             "aim": aim, "cases": cases, "must": must, "clean": round(clean / cases, 3) if cases else None,
             "must_clean": part.must_be_clean,

@@ -21,7 +21,7 @@ from soak_finds import loads
 class Home:
     """The clone: the files read and written there."""
 
-    root: Path = Path(__file__).resolve().parents[1]
+    root: Path = Path(__file__).resolve().parents[2]
 
     @property
     def ledger(self) -> Path:

@@ -1,7 +1,7 @@
 """Fuzzing that is guided by coverage: Atheris of parsers in Python, libFuzzer of the artifact's index in C.
 
-    python tests/soak_guided.py onnx --seconds 300 --seed 1 --save build/fuzz --json
-    python tests/soak_guided.py artifact --file tests/found/artifact-1-0.bin    # one input, under sanitizers
+    python tests/soak/soak_guided.py onnx --seconds 300 --seed 1 --save build/fuzz --json
+    python tests/soak/soak_guided.py artifact --file tests/found/artifact-1-0.bin  # one input
 
 Inputs that reached new code stay in `build/soak/guided`, from which the next run goes on. Prints what
 `python -m inarch.fuzz --json` does. Exit codes: 0, nothing was found; 1, something was.
@@ -22,11 +22,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from compilers import installed
 from inarch.machine.compilers import find_compiler
 from inarch.runtime.c import INCLUDE, LIBS, sources
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 READER = ROOT / "tests" / "unit" / "runtime" / "c" / "parse.c"
 ARTIFACT = "artifact"
 PYTHON = ("onnx", "mlir")
@@ -106,7 +108,7 @@ def _run(asked: argparse.Namespace) -> int:
         "seed": asked.seed,
         "count": int(count[1]) if count else 0,
         "faults": faults,
-        "again": f"python tests/soak_guided.py {asked.parser} --seconds {asked.seconds}",
+        "again": f"python tests/soak/soak_guided.py {asked.parser} --seconds {asked.seconds}",
     }
     sys.stdout.write(json.dumps(said) + "\n")
     return int(bool(faults))

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from compilers import installed
 
 

@@ -11,25 +11,39 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
 
 from compilers import installed
 from inarch.backends import BACKENDS
 from inarch.fuzz import PARSERS
 from inarch.machine.target import NATIVE, parse
 from inarch.testing.generate import LEVELS
-from soak_finds import loads, of_model, of_parser, of_program
+from soak_finds import loads, of_program
 from soak_guided import ARTIFACT
 from soak_guided import PYTHON as GUIDED
+from soak_readers import (
+    MUTANTS_S,
+    broken,
+    read_again,
+    read_branches,
+    read_instructions,
+    read_mutants,
+    read_onnx_graphs,
+    read_parser,
+    read_pytest,
+    read_sanitizers,
+    read_speed,
+    read_suite,
+)
 from soak_tools import lacks
+from soak_units import Done, Finding, Part, Result, Unit
 from targets import STAND_IN, V4, here
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "tests" / "unit"
 
 PROGRAMS = 160
@@ -45,7 +59,6 @@ COMPILES = {"compiled": 10_000, "verify": 1_000}
 """What is to be tried of parsers that compile what they read, to C and to code: 0.2 and 1 s each."""
 FILES = 8
 """Test files that share a process."""
-MUTANTS_S = 120
 TARGETS = ("generic", "x86-64-v2", "x86-64-v3", STAND_IN, V4)
 WIDE = ("backends", "dialects", "frontends", "passes")
 """Rooms whose tests compare what compiled code computes."""
@@ -57,112 +70,7 @@ AS_THE_GATE = {"INARCH_SOAK": "", "INARCH_SEED": "0"}
 """What runs tests of the gate to see something else than what they find."""
 
 
-SLOWER = 0.97
-"""Of the speed before, what is a finding: below what repeats differ by on a quiet machine."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a unit is told: its seed, how many processes it may have, and a folder of its own."""
-
-    seed: int
-    jobs: int
-    folder: Path
-    found: Path
-    """Where new files of findings go."""
-
-
-@dataclass(frozen=True)
-class Done:
-    """How its command ended."""
-
-    code: int
-    out: str
-    err: str
-    run: Run
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that must not be."""
-
-    what: str
-    again: str
-    """The command that shows it again."""
-    keep: Callable[[], Path] | None = None
-    """Writes its file in tests/found."""
-
-
-@dataclass
-class Result:
-    """What a unit came to."""
-
-    cases: int = 0
-    findings: list[Finding] = field(default_factory=list[Finding])
-    skipped: str = ""
-    """Why nothing ran."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One command. `{seed}`, `{jobs}` and `{folder}` stand for those of the run."""
-
-    name: str
-    command: tuple[str, ...]
-    read: Callable[[Done], Result]
-    variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    missing: str = ""
-    """What this machine lacks for it."""
-    aim: str = ""
-    """Which of its part's `musts` its cases count for."""
-
-    def words(self, run: Run) -> list[str]:
-        """The command of a run."""
-        given = {"{seed}": str(run.seed), "{jobs}": str(run.jobs), "{folder}": str(run.folder)}
-        return [given.get(word, word) for word in self.command]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A kind of search."""
-
-    name: str
-    about: str
-    units: Callable[[], Iterable[Unit]]
-    is_seeded: bool = True
-    """Whether another seed runs other cases."""
-    musts: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Aim -> cases that it must have had, in all runs together."""
-    must_be_clean: float = 0.0
-    """The least share of them without a finding, where not each finding is a fault to mend."""
-
-
 # ------------------------------------------------------------------------------------ pytest
-
-
-_COUNT = re.compile(r"(\d+) (passed|failed|errors?|xfailed|skipped)\b")
-_BAD = re.compile(r"^(?:FAILED|ERROR) (tests/\S+?(?:\[.*?\])?)(?: - (.*))?$", re.MULTILINE)
-
-
-def read_pytest(done: Done) -> Result:
-    """Its last line has the counts; what failed has a line each."""
-    last = next((line for line in reversed(done.out.splitlines()) if _COUNT.search(line)), "")
-    count = {word.rstrip("s"): int(number) for number, word in _COUNT.findall(last)}
-    cases = sum(number for word, number in count.items() if word != "skipped")
-    again = f"INARCH_SOAK=1 INARCH_SEED={done.run.seed} .venv/bin/python -m pytest"
-    bad = _BAD.findall(done.out)
-    findings = [Finding(f"{name}: {why}", f"{again} '{name}'") for name, why in bad]
-    if done.code not in (0, 1, 5) and not findings:
-        findings = [Finding(f"pytest left with {done.code}: {_last(done)}", again)]
-    if not cases and not findings and count.get("skipped"):
-        why = re.search(r"^SKIPPED \[\d+\] \S+ (.*)$", done.out, re.MULTILINE)
-        return Result(skipped=why[1] if why else "all of its tests are skipped")
-    return Result(cases, findings)
-
-
-def _last(done: Done) -> str:
-    lines = [line for line in (done.out + "\n" + done.err).splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
 
 
 def _pytest(name: str, files: Sequence[Path], *options: str, missing: str = "") -> Unit:
@@ -261,7 +169,7 @@ def programs_unit(
     def read(done: Done) -> Result:
         said = loads(done.out)
         if said is None:
-            return _broken(done)
+            return broken(done)
         again = f"{spoken}python -m inarch.testing.generate --check {level}"
         findings = [
             Finding(
@@ -281,10 +189,6 @@ def programs_unit(
         *targets, *options,
     )  # fmt: skip
     return Unit(name, command, read, variables, missing, aim)
-
-
-def _broken(done: Done) -> Result:
-    return Result(0, [Finding(f"it left with {done.code}: {_last(done)}", "the log")])
 
 
 def _generate() -> Iterator[Unit]:
@@ -323,7 +227,7 @@ def _parsers() -> Iterator[Unit]:
 def _guided() -> Iterator[Unit]:
     for name in (*GUIDED, ARTIFACT):
         command = (
-            sys.executable, "tests/soak_guided.py", name, "--seconds", str(GUIDED_S), "--seed", "{seed}",
+            sys.executable, "tests/soak/soak_guided.py", name, "--seconds", str(GUIDED_S), "--seed", "{seed}",
             "--save", "{folder}",
         )  # fmt: skip
         missing = lacks("clang", "libFuzzer") if name == ARTIFACT else lacks("atheris")
@@ -345,45 +249,6 @@ def _onnx_graphs() -> Iterator[Unit]:
     yield Unit("calls of onnxruntime", command, partial(read_onnx_graphs, module=calls))
 
 
-def read_onnx_graphs(
-    done: Done, options: Sequence[str] = (), module: str = "inarch.testing.onnx_graphs"
-) -> Result:
-    """Its JSON has a line for each model that differs."""
-    said = loads(done.out)
-    if said is None:
-        return _broken(done)
-    again = f"python -m {module} --count 1"
-    return Result(
-        int(said["graphs"]),
-        [
-            Finding(
-                one["message"],
-                " ".join((again, "--seed", str(one["seed"]), *options)),
-                partial(of_model, done.run.found, one) if "--across" in options else None,
-            )
-            for one in said["findings"]
-        ],
-    )
-
-
-def read_parser(done: Done) -> Result:
-    """One finding a fault."""
-    said = loads(done.out)
-    if said is None:
-        return _broken(done)
-    name, seed = said["parser"], said["seed"]
-    again = said.get("again") or f"python -m inarch.fuzz --parser {name} --count {said['count']}"
-    findings = [
-        Finding(
-            f"{name}: {one['kind']} at {one['place']}",
-            f"{again} --seed {seed}",
-            partial(of_parser, done.run.found, name, seed, one),
-        )
-        for one in said["faults"]
-    ]
-    return Result(said["count"], findings)
-
-
 # ------------------------------------------------------------------------------------ the others
 
 
@@ -391,20 +256,6 @@ def _sanitizers() -> Iterator[Unit]:
     base = (sys.executable, "benchmarks/sanitizers.py", "--seed", "{seed}", "--json")
     yield Unit("graphs", (*base, "--programs", "12", "--model", "none"), read_sanitizers)
     yield Unit("networks", (*base, "--programs", "0"), read_sanitizers)
-
-
-def read_sanitizers(done: Done) -> Result:
-    """Its JSON has the reports by program; it fetches networks, so it may have to be left out."""
-    said = loads(done.out)
-    if said is None:
-        return Result(skipped=_last(done)) if "error: " in done.err else _broken(done)
-    again = f"python benchmarks/sanitizers.py --seed {done.run.seed}"
-    findings = [
-        Finding(f"{one['name']} {one['target']}: {report}", again)
-        for one in said["of"]
-        for report in one["reports"]
-    ]
-    return Result(int(said["calls"]), findings)
 
 
 def _speed() -> Iterator[Unit]:
@@ -420,40 +271,12 @@ def _speed() -> Iterator[Unit]:
             )
 
 
-def read_speed(done: Done) -> Result:
-    """Its JSON has the median of each model: time before divided by time after."""
-    said = loads(done.out)
-    if said is None:
-        return _broken(done)
-    slower = {model: ratio for model, ratio in said["medians"].items() if ratio < SLOWER}
-    again = "python benchmarks/before_after.py HEAD~1 --models"
-    findings = [
-        Finding(f"{model} runs at {ratio:.2f} of its speed at HEAD~1", f"{again} {model}")
-        for model, ratio in slower.items()
-    ]
-    return Result(len(said["medians"]), findings)
-
-
 def _instructions() -> Iterator[Unit]:
     """A unit for each network, against the committed counts."""
     path = ROOT / "benchmarks" / "instructions.json"
     for model in json.loads(path.read_text())["counts"]:
         command = (sys.executable, "benchmarks/instructions.py", "--models", model, "--json")
         yield Unit(model, command, read_instructions)
-
-
-def read_instructions(done: Done) -> Result:
-    """Its JSON has the ratios of counts to those before; without perf and valgrind there is none."""
-    said = loads(done.out)
-    if said is None:
-        return Result(skipped=_last(done)) if "error: expected perf" in done.err else _broken(done)
-    again = "python benchmarks/instructions.py --models"
-    findings = [
-        Finding(f"{name} takes {ratio:.3f} of its instructions", f"{again} {name.split()[0]}")
-        for name, ratio in said["ratios"].items()
-        if ratio > said["most"]
-    ]
-    return Result(len(said["ratios"]), findings)
 
 
 def _conformance() -> Iterator[Unit]:
@@ -469,40 +292,10 @@ def _conformance() -> Iterator[Unit]:
         yield Unit(f"{part:02}", command, read_suite)
 
 
-def read_suite(done: Done) -> Result:
-    """A line for each case that is less than it should be; the last one counts."""
-    count = re.search(r"^onnx \S+: \d+ of (\d+) \(", done.out, re.MULTILINE)
-    if count is None:
-        return _broken(done)
-    bad = re.findall(
-        r"^(unsupported|sized|pass|wrong|error|crash|timeout) +(test_\w+) *(.*)$",
-        done.out,
-        re.MULTILINE,
-    )
-    again = "python tests/conformance/suite.py"
-    findings = [Finding(f"{kind} {name}: {why}", f"{again} '^{name}$'") for kind, name, why in bad]
-    if done.code and not findings:
-        return _broken(done)
-    return Result(int(count[1]), findings)
-
-
 def _branches() -> Iterator[Unit]:
     missing = "" if shutil.which("gcc") and shutil.which("gcov") else "no gcc with gcov"
     command = (sys.executable, "tests/branches.py", "--least", "95")
     yield Unit("libinarch", command, read_branches, AS_THE_GATE, missing)
-
-
-def read_branches(done: Done) -> Result:
-    """A line for each line of C with a branch that is neither taken nor named; the last one counts."""
-    count = re.search(r"^all +(\d+) of +(\d+), +(\S+) %$", done.out, re.MULTILINE)
-    if count is None:
-        return _broken(done)
-    again = "make branches"
-    bad = re.findall(r"^(\w+\.c:\d+: .*not taken: .*)$", done.out, re.MULTILINE)
-    findings = [Finding(one, again) for one in bad]
-    if done.code and not findings:
-        findings = [Finding(f"{count[3]} % of branches are taken, or a test failed", again)]
-    return Result(int(count[2]), findings)
 
 
 def _bridges() -> Iterator[Unit]:
@@ -515,34 +308,10 @@ def _bridges() -> Iterator[Unit]:
 
 def _mutants() -> Iterator[Unit]:
     run = (sys.executable, "tests/mutants/run.py", "--seconds", str(MUTANTS_S))
-    command = (*run, "--seed", "{seed}", "--json", "--all")
-    yield Unit("operators", command, read_mutants, AS_THE_GATE, aim="faults")
-    yield Unit("rows", (*command, "--rows"), read_mutants, AS_THE_GATE, aim="faults")
-
-
-def read_mutants(done: Done) -> Result:
-    """Of the faults that were tried, those that survived; with exit code 2 there was none."""
-    said: Any = loads(done.out)
-    if said is None and done.code == 2:
-        return Result(skipped=_last(done))
-    if said is None:
-        return _broken(done)
-    outcomes = cast("list[dict[str, Any]]", said["outcomes"] if isinstance(said, dict) else said)
-    tried = [one for one in outcomes if one["verdict"] in ("seen", "killed", "survived")]
-    again = f"python tests/mutants/run.py --seconds {MUTANTS_S} --seed {done.run.seed}"
-    return Result(
-        len(tried),
-        [
-            Finding(f"survived: {_told(one['fault'])}", again)
-            for one in tried
-            if one["verdict"] == "survived"
-        ],
-    )
-
-
-def _told(fault: Mapping[str, Any]) -> str:
-    words = (fault.get(name) for name in ("path", "line", "function", "name", "operator", "breaks"))
-    return " ".join(str(word) for word in words if word)
+    command = (*run, "--seed", "{seed}", "--json")
+    yield Unit("faults", (*command, "--all"), read_mutants, AS_THE_GATE, aim="faults")
+    yield Unit("faults again", (*command, "--again"), read_again, AS_THE_GATE)
+    yield Unit("rows", (*command, "--all", "--rows"), read_mutants, AS_THE_GATE, aim="faults")
 
 
 PARTS = (

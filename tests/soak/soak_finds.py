@@ -29,8 +29,8 @@ from inarch.testing.generate.__main__ import main as generate
 from inarch.testing.generate.check.offloaded import options_for
 from inarch.testing.generate.program import read_program
 
-FOLDER = Path(__file__).with_name("found")
-ROOT = Path(__file__).parents[1]
+FOLDER = Path(__file__).parents[1] / "found"
+ROOT = Path(__file__).parents[2]
 GENERATE = ("python", "-m", "inarch.testing.generate")
 SUFFIXES = (".mlir", ".onnx", ".bin")
 ALONE = ("crash", "timeout")
@@ -93,7 +93,7 @@ def read(path: Path) -> Find:
         parser = stem.removesuffix(".open").rsplit("-", 2)[0]
         command = ("python", "-m", "inarch.fuzz", "--parser", parser, "--file", str(path))
         if parser == "artifact":  # in C, under sanitizers
-            command = ("python", "tests/soak_guided.py", parser, "--file", str(path))
+            command = ("python", "tests/soak/soak_guided.py", parser, "--file", str(path))
         return Find(
             path, {}, command, open="a fault of the parser" if stem.endswith(".open") else None
         )
