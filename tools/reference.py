@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from inarch.artifact import is_artifact
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
-from inarch.tools.options import arrays_of, compile_options, values_of
+from inarch.tools.flags import compile_options
+from inarch.tools.options import arrays_of, values_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -58,50 +58,57 @@ class Settings(TypedDict, total=False):
     timeout: float
 
 
+_KEYED, _ONLY_HOW = {"kept": "by value"}, {"kept": "anyway"}
+"""Of a field: what the cache keeps is addressed by its value; or it says how a compilation runs, and changes
+nothing of what it makes. With an unmarked one that is given, nothing is kept."""
+
+
 @dataclass(frozen=True)
 class Options:
     """How a model is compiled; every field has the value that most want."""
 
-    shapes: Mapping[str, Sequence[int]] | None = None
+    shapes: Mapping[str, Sequence[int]] | None = field(default=None, metadata=_KEYED)
     """Shapes of inputs, by name."""
-    dims: Mapping[str, int] | None = None
+    dims: Mapping[str, int] | None = field(default=None, metadata=_KEYED)
     """Values of symbolic dimensions, by name."""
-    values: Mapping[str, object] | None = None
+    values: Mapping[str, object] | None = field(default=None, metadata=_KEYED)
     """Values of inputs that are always the same, by name: arrays, or numbers. They become constants."""
-    specialize: Sets = ()
+    specialize: Sets = field(default=(), metadata=_KEYED)
     """Sizes of symbolic dimensions, by name: `{"batch": [1, 8], "seq": [128]}`, or a list of sets of them.
 
     The artifact has code for each combination; a call takes what fits its arrays."""
     host: str = DEFAULT_HOST
     """Who compiles what no backend takes."""
-    target: str = "native"
+    target: str = field(default="native", metadata=_KEYED)
     """`native`, or a name such as `x86-64-v3`; `x86-64-v2,x86-64-v3`: one artifact with code for both."""
     machine: str | Machine | None = None
     """Whose caches and ports choices are made for: a name, or the path of a file.
 
     None: the target's own; for `native` this computer, as `inarch machine --measure` has measured it, or as
     the machine whose file names its CPU."""
-    name: str | None = None
+    name: str | None = field(default=None, metadata=_KEYED)
     """The prefix of every symbol; None: the model's."""
-    backends: Sequence[str | Backend | Instance] = ()
+    backends: Sequence[str | Backend | Instance] = field(default=(), metadata=_KEYED)
     """Who takes what it can, the first one first; the host compiles the rest.
 
     Names, instances (`"big=npu:array=32"`, `npu.configure("big", array=32)`) and backends without a file."""
-    backend_options: Mapping[str, Mapping[str, object]] | None = None
+    backend_options: Mapping[str, Mapping[str, object]] | None = field(
+        default=None, metadata=_KEYED
+    )
     """Backend, or the name of an instance -> option -> value."""
-    require_offload: bool = False
+    require_offload: bool = field(default=False, metadata=_KEYED)
     """A backend that gets nothing is an error instead of a warning."""
-    give: Sequence[str] = ()
+    give: Sequence[str] = field(default=(), metadata=_KEYED)
     """`SELECTOR=backend`: ops that it must take."""
-    keep: Sequence[str] = ()
+    keep: Sequence[str] = field(default=(), metadata=_KEYED)
     """`SELECTOR=backend`: ops that it must not get."""
-    fallback: str = ""
+    fallback: str = field(default="", metadata=_KEYED)
     """`host`: the artifact keeps the host's version of each part, for when a device is missing or fails."""
     measure_regions: bool = False
     """What a backend may take is run, there and by the host, and stays with the host where that is faster.
 
     For backends whose device is there; without it they and the host estimate."""
-    microkernels: Sequence[str] = ()
+    microkernels: Sequence[str] = field(default=(), metadata=_KEYED)
     """Those that must be used, the first one preferred: one that cannot is an error.
 
     `"my-gemm{MR=6}"`: only its members with these parameters."""
@@ -118,27 +125,27 @@ class Options:
     """Files of records (`inarch tune`): nests that have one are done as was measured to be the fastest."""
     schedule: str | Path | None = None
     """The file that says how loops are transformed by hand (docs/schedules.md)."""
-    checked: bool = False
+    checked: bool = field(default=False, metadata=_KEYED)
     """A call fails when an offloaded or imported function leaves an output unwritten."""
-    pipeline: Pipeline | str | None = None
+    pipeline: Pipeline | str | None = field(default=None, metadata=_KEYED)
     """What runs, as an object or text; None: the pipeline of every compilation, with the passes of others."""
-    places: Mapping[str, str] = field(default_factory=dict[str, str])
+    places: Mapping[str, str] = field(default_factory=dict[str, str], metadata=_KEYED)
     """Pass -> where it runs, `after prepare`; not with a `pipeline` of one's own."""
     verify_each: bool = False
     """Verify what each pass of ours has changed, too; those of others, and what all have made, always are."""
     verify_semantics: int | None = None
     """With a seed, run the program after each pass, and at last compiled, on random inputs."""
-    threads: int = 0
+    threads: int = field(default=0, metadata=_KEYED)
     """By at most how many threads a call runs; 0: the one who calls says, 1: no loop is shared among any."""
-    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str], metadata=_KEYED)
     """What the artifact is to say of itself besides, by name; `inarch inspect` shows it."""
     relocatable: bool = False
     """Libraries of others are found by name alone: no path of this machine is recorded."""
     embed: bool = False
     """Libraries of others are stored in the artifact."""
-    jobs: int | None = None
+    jobs: int | None = field(default=None, metadata=_ONLY_HOW)
     """How many C compilers run at once; None: as many as this process may use CPUs."""
-    timeout: float = 600.0
+    timeout: float = field(default=600.0, metadata=_ONLY_HOW)
     """The seconds that each of them may take."""
 
     @staticmethod
@@ -204,3 +211,8 @@ class Options:
                 f"{chosen}"
             )
         return offloading(chosen, self.offload())
+
+
+KEYED = tuple(each.name for each in fields(Options) if dict(each.metadata) == _KEYED)
+"""The options that are in the key of what the cache keeps."""
+ONLY_HOW = tuple(each.name for each in fields(Options) if dict(each.metadata) == _ONLY_HOW)

@@ -11,16 +11,12 @@ from inarch.core.errors import UsageError
 from inarch.core.outside.regular import is_inside, read_regular
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
-from inarch.driver.options import Options
+from inarch.driver.options import ONLY_HOW, Options
 from inarch.frontends import FilesRead
 from inarch.ir.report.facts import facts_of
 
 _BESIDE = (".so", ".a", ".o", ".h")
 """What a kernel's file may name that lies beside it: libraries and headers."""
-
-
-_HERE_ONLY = ("jobs", "timeout")
-"""Settings that are not a matter of what is compiled."""
 
 
 def files_of(
@@ -49,7 +45,7 @@ def files_of(
             if beside.suffix in _BESIDE and beside.is_file():
                 files[f"{folder}/{beside.name}"] = read_regular(beside)
     own: dict[str, Any] = {
-        name: value for name, value in options.given().items() if name not in _HERE_ONLY
+        name: value for name, value in options.given().items() if name not in ONLY_HOW
     }
     for option in ("schedule", "machine"):
         value = own.get(option)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import UsageError
-from inarch.tools.options import (
-    backend_options_of,
-    backends_of,
-    dims_of,
-    microkernel_names,
-    shapes_of,
-)
+from inarch.tools.flags import CALLS, FLAGS, compile_options
 from inarch.tools.progress import progress
 
 if TYPE_CHECKING:
@@ -23,11 +18,6 @@ if TYPE_CHECKING:
     from inarch.benchmark.regions import RegionProfile
     from inarch.driver.options import Options
 
-_ONLY_MODELS = (
-    *("shape", "peers", "profile", "host", "target", "machine", "schedule"),
-    *("algorithm", "numerics"),
-    *("backend", "backend_option", "give", "keep", "microkernel", "records"),
-)
 _ONLY_LAYERS = ("sets", "layer", "list", "picture", "markdown")
 
 
@@ -43,7 +33,6 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     _check(path, arguments)
     from inarch.benchmark.peers import PEERS
     from inarch.core.cache import check_writable, replacing
-    from inarch.driver.options import DEFAULT_HOST, Options
 
     if peers is None:
         readers = [name for name in PEERS if PEERS[name].prepare_model is not None]
@@ -52,21 +41,9 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     for path_of in (output, arguments.trace):
         if path_of is not None and str(path_of) != "-":
             check_writable(path_of)
-    options = Options(
-        dims=dims_of(arguments.dim),
-        shapes=shapes_of(arguments.shape),
-        host=arguments.host or DEFAULT_HOST,
-        target=arguments.target.partition(",")[0],
-        machine=arguments.machine,
-        backends=backends_of(arguments.backend),
-        backend_options=backend_options_of(arguments.backend_option),
-        give=arguments.give,
-        keep=arguments.keep,
-        schedule=arguments.schedule,
-        algorithms=tuple(arguments.algorithm),
-        numerics=arguments.numerics,
-        microkernels=microkernel_names(arguments.microkernel, "--microkernel"),
-        records=tuple(arguments.records),
+    targets = arguments.target.split(",")
+    options = replace(
+        compile_options(arguments, load=False, without=["threads"]), target=targets[0]
     )
     with progress(quiet=arguments.quiet) as report:
         result = (
@@ -77,7 +54,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
             else measure_model(
                 path,
                 options,
-                targets=arguments.target.split(","),
+                targets=targets,
                 peers=peers,
                 threads=arguments.threads or [1],
                 rounds=arguments.rounds,
@@ -115,11 +92,14 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
             raise UsageError(f"--{option}: it goes with --profile")
     if not is_artifact(path):
         return
-    for option in _ONLY_MODELS:
-        if getattr(arguments, option) not in (None, [], False, "native", "none", "bounded"):
-            raise UsageError(
-                f"--{option.replace('_', '-')}: it is for a model; '{path}' is compiled"
-            )
+    given = {
+        "--peers": arguments.peers not in (None, "none"),
+        "--profile": arguments.profile,
+        **{one.flag: one.is_given(arguments) for name, one in FLAGS.items() if name not in CALLS},
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{option}: it is for a model; '{path}' is compiled")
 
 
 def _check_overhead(arguments: argparse.Namespace) -> None:

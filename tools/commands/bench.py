@@ -8,16 +8,8 @@ from pathlib import Path
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
-from inarch.tools.options import (
-    add_algorithm_options,
-    add_backend_options,
-    add_host_option,
-    add_machine_option,
-    add_records_option,
-    add_schedule_option,
-    at_least_one,
-    count,
-)
+from inarch.tools.flags import BACKENDS, add_options
+from inarch.tools.options import at_least_one, count
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +62,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="of layers: measure each by this microkernel, too; of a model: demand it (repeatable)",
     )
-    add_records_option(parser)
+    add_options(parser, "records")
     parser.add_argument("--list", action="store_true", help="list the sets and their layers")
     parser.add_argument(
         "--peers",
@@ -98,16 +90,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="with --profile: also write what ran when as a trace, which ui.perfetto.dev opens",
     )
-    add_backend_options(parser)
-    add_schedule_option(parser)
-    add_algorithm_options(parser)
+    add_options(parser, *BACKENDS, "schedule", "algorithms", "numerics")
     parser.add_argument(
         "--threads",
         type=lambda text: [at_least_one(each) for each in text.split(",")],
         metavar="N[,N...]",
         help="threads of a model's calls, ours and the peers' (default: 1); several are measured one by one",
     )
-    add_host_option(parser)
+    add_options(parser, "host")
     parser.add_argument(
         "--target",
         default="native",
@@ -115,7 +105,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="CPU to compile for: native (default), or another that this machine can run; of a model "
         "several, measured in turn, as far as the machine can run them",
     )
-    add_machine_option(parser)
+    add_options(parser, "machine")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write everything as JSON (-: to the terminal)"
     )

@@ -17,18 +17,10 @@ from inarch.driver.keep.kept import Entry, Found, has_foreign
 from inarch.tools.artifacts.signer import signer_of
 from inarch.tools.commands import Command
 from inarch.tools.explain.dump_regions import add_dump_option, check_dump_folder, dump_regions
-from inarch.tools.options import (
-    add_model_options,
-    add_offload_options,
-    add_place_option,
-    check_output,
-    compile_options,
-    metadata_of,
-    sets_of,
-)
+from inarch.tools.flags import MODEL, OFFLOAD, add_options, compile_options
+from inarch.tools.options import check_output
 from inarch.tools.passes import Watchers, add_instruments, add_pipeline_options
 from inarch.tools.progress import progress
-from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -59,55 +51,25 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"write the program's text at this level instead: {', '.join(LEVELS)}, or the name of a host "
         "(c) or backend for what it emits (default output: the terminal)",
     )
-    add_model_options(parser)
-    add_offload_options(parser)
+    add_options(parser, *MODEL, *OFFLOAD)
     add_dump_option(parser)
     add_pipeline_options(parser.add_argument)
-    add_place_option(parser)
+    add_options(parser, "places")
     add_instruments(parser.add_argument)
-    parser.add_argument(
-        "--verify-each",
-        action="store_true",
-        help="verify the program after every pass, not only after those of others and at the end",
-    )
-    parser.add_argument(SEMANTICS, type=seed, metavar="SEED", help=SEMANTICS_HELP)
+    add_options(parser, "verify_each", "verify_semantics")
     parser.add_argument(
         "--print-debuginfo",
         action="store_true",
         help="with --emit of a level: where each op is from, so that stages resume with the model's names",
     )
-    parser.add_argument(
-        "--metadata",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="text that the artifact carries, as `inarch inspect` shows it (repeatable)",
-    )
-    parser.add_argument(
-        "--relocatable",
-        action="store_true",
-        help="record no path of a library that the code calls: it is found by name, beside the artifact "
-        "or in INARCH_LIBRARY_PATH",
-    )
-    parser.add_argument(
-        "--embed",
-        action="store_true",
-        help="store the libraries that the code calls in the artifact, so that it needs none beside it",
-    )
+    add_options(parser, "metadata", "relocatable", "embed")
     parser.add_argument(
         "--sign",
         type=Path,
         metavar="KEY",
         help="sign the artifact with this private Ed25519 key, as `inarch sign` does",
     )
-    parser.add_argument(
-        "--specialize",
-        action="append",
-        default=[],
-        metavar="NAME=SIZES",
-        help="make code for several sizes of a symbolic dimension (batch=1,8), which share the weights: a "
-        "call takes what fits its arrays; repeated, all combinations; batch=1,seq=64 is one set of sizes",
-    )
+    add_options(parser, "specialize")
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     how = "print each step as it begins, with the seconds"
     parser.add_argument("-v", "--verbose", action="store_true", help=how)
@@ -128,15 +90,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     check_output(output, arguments.model)
     check_dump_folder(arguments.dump_regions)
     start = time.perf_counter()
-    options = replace(
-        compile_options(arguments),
-        verify_each=arguments.verify_each,
-        verify_semantics=arguments.verify_semantics,
-        metadata=metadata_of(arguments.metadata),
-        relocatable=arguments.relocatable,
-        embed=arguments.embed,
-        specialize=sets_of(arguments.specialize),
-    )
+    options = compile_options(arguments)
     dump_regions(arguments, options)
     remarks: list[Remark] | None = [] if arguments.json and arguments.remarks is not None else None
     watchers = Watchers(arguments, remarks=remarks)

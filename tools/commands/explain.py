@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
-from inarch.tools.options import add_backend_options, add_model_options, compile_options
+from inarch.tools.flags import BACKENDS, MODEL, add_options, compile_options
 
 if TYPE_CHECKING:
     from xdsl.context import Context
 
+    from inarch.driver.options import Options
     from inarch.passes.backend import Instance
     from inarch.passes.loop.threads.sharing import SharingReport
     from inarch.passes.partitioning import OpReport, PartitionReport
@@ -35,7 +36,7 @@ SHOWN_CAUSES = 3
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="the model: .onnx, or .mlir text")
-    add_backend_options(parser)
+    add_options(parser, *BACKENDS)
     parser.add_argument(
         "--kernels",
         action="store_true",
@@ -66,7 +67,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write the graph as a page")
-    add_model_options(parser)
+    add_options(parser, *MODEL)
 
 
 def _execute(arguments: argparse.Namespace) -> int:
@@ -89,7 +90,7 @@ def _execute(arguments: argparse.Namespace) -> int:
 
     _check_html(arguments)
     options = compile_options(arguments)
-    backends = list(map(str, (instances := _instances(arguments)).values()))
+    backends = list(map(str, (instances := _instances(options)).values()))
     with_kernels = bool(not backends or arguments.kernels or arguments.why or arguments.microkernel)
     context = new_context()
     module = import_model(arguments.model, context, options)
@@ -236,16 +237,13 @@ def _kernel_parts(
     return [*parts, "\n".join([*said, ""])] if said else parts
 
 
-def _instances(arguments: argparse.Namespace) -> dict[str, Instance]:
+def _instances(options: Options) -> dict[str, Instance]:
     """What `--backend` and `--backend-option` ask for, checked, by name."""
-    from inarch.driver.offload import Offload
-    from inarch.tools.options import backend_options_of
-
-    if not arguments.backend and (arguments.give or arguments.keep):
+    if not options.backends and (options.give or options.keep):
         raise UsageError(
             "--give, --keep: expected a backend to choose for, such as --backend examplejson"
         )
-    offload = Offload(arguments.backend, backend_options_of(arguments.backend_option))
+    offload = options.offload()
     for other in offload.others():
         raise UsageError(
             f"--backend-option: '{other.name}' is not asked for; write --backend {other.name}"

@@ -18,12 +18,10 @@ from inarch.core.outside.printable import printable_name
 from inarch.runtime.calls.fits import said
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
+from inarch.tools.flags import CALLS, FLAGS, MODEL, OFFLOAD, add_options, compile_options
 from inarch.tools.options import (
-    add_model_options,
-    add_offload_options,
     arrays_of,
     check_output,
-    compile_options,
     count,
     dims_of,
 )
@@ -84,8 +82,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--loader", action="append", default=[], metavar="FILE", help=loaders)
     parser.add_argument("--repeat", type=count, metavar="N", help="also time N calls")
-    add_model_options(parser)
-    add_offload_options(parser)
+    add_options(parser, *MODEL, *OFFLOAD)
     parser.add_argument("--json", action="store_true", help="print the outputs' facts as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
@@ -189,22 +186,11 @@ def _function(module: Module, arguments: argparse.Namespace, given: Arrays) -> F
 
 def _refuse_model_options(arguments: argparse.Namespace) -> None:
     """Options that would do nothing: an artifact has its target, its name and its shapes."""
-    given = {
-        "--host": arguments.host is not None,
-        "--target": arguments.target != "native",
-        "--name": arguments.name is not None,
-        "--jobs": arguments.jobs is not None,
-    }
-    for option in ("backend", "backend_option", "give", "keep", "require_offload", "checked"):
-        given[f"--{option.replace('_', '-')}"] = bool(getattr(arguments, option))
-    if not arguments.check or arguments.check.endswith(".npz"):
-        given |= {
-            "--shape": bool(arguments.shape),
-            "--value": bool(arguments.value),
-        }
-    for option, is_given in given.items():
-        if is_given:
-            raise _is_compiled(option, arguments)
+    is_imported = arguments.check and not arguments.check.endswith(".npz")
+    useful = (*CALLS, "shapes", "values") if is_imported else CALLS
+    for name, one in FLAGS.items():
+        if name not in useful and one.is_given(arguments):
+            raise _is_compiled(one.flag, arguments)
 
 
 def _is_compiled(option: str, arguments: argparse.Namespace) -> UsageError:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.core.outside.printable import printable_name, with_short_names
 from inarch.tools.commands import Command
-from inarch.tools.options import add_model_options, at_least_one, compile_options
+from inarch.tools.flags import MODEL, add_options, compile_options
+from inarch.tools.options import at_least_one
 from inarch.tools.progress import progress
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print what came of it as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
-    add_model_options(parser)
+    add_options(parser, *MODEL)
 
 
 def _execute(arguments: argparse.Namespace) -> int:

@@ -13,12 +13,10 @@ from inarch.core.errors import UsageError
 from inarch.core.outside.printable import printable_name
 from inarch.tools.commands import Command
 from inarch.tools.explain.dump_regions import add_dump_option, check_dump_folder
+from inarch.tools.flags import MODEL, OFFLOAD, add_options, compile_options
 from inarch.tools.options import (
-    add_model_options,
-    add_offload_options,
     arrays_of,
     at_least_one,
-    compile_options,
     count,
 )
 from inarch.tools.progress import progress
@@ -74,8 +72,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how far a backend's regions may be from their definition, in place of what it declares: "
         "relative=1e-3, absolute=0.1, snr=20 (dB), cosine=0.999, top1=0.99; steps=1 of integers (repeatable)",
     )
-    add_model_options(parser)
-    add_offload_options(parser)
+    add_options(parser, *MODEL, *OFFLOAD)
     add_dump_option(parser)
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")

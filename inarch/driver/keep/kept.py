@@ -35,37 +35,13 @@ from inarch.core.scratch import scratch
 from inarch.core.states import State, digest_of, is_settled, state_of
 from inarch.driver.built import Built
 from inarch.driver.keep.sources import sources
+from inarch.driver.options import KEYED, ONLY_HOW, Options
 
 if TYPE_CHECKING:
     from xdsl.context import Context
 
     from inarch.core.plugins import Extensions
-    from inarch.driver.options import Options
     from inarch.machine.compilers import Compiler
-
-KEYED = (
-    "shapes",
-    "dims",
-    "values",
-    "specialize",
-    "target",
-    "name",
-    "microkernels",
-    "checked",
-    "threads",
-    "pipeline",
-    "places",
-    "metadata",
-    "backends",
-    "backend_options",
-    "require_offload",
-    "give",
-    "keep",
-    "fallback",
-)
-"""The options that are in the key, as text; with any other one that is given nothing is kept."""
-HOW = ("jobs", "timeout")
-"""Those that say how a compilation runs, and change nothing of what it makes."""
 
 _PREFIXES = ("INARCH_", "GCC_", "NPY_", "LD_", "PYTHON")
 _VARIABLES = ("COMPILER_PATH", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS", "SOURCE_DATE_EPOCH")
@@ -257,7 +233,7 @@ def _said(name: str, value: object) -> tuple[object, ...]:
 
 def is_keyed(options: Options) -> bool:
     """Whether `surroundings` has all of `options`, and of what compilers look at."""
-    if not isinstance(options.pipeline, str | None) or set(options.given()) - {*KEYED, *HOW}:
+    if not isinstance(options.pipeline, str | None) or set(options.given()) - {*KEYED, *ONLY_HOW}:
         return False
     if _instances(options) is None:
         return False

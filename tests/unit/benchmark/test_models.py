@@ -124,7 +124,7 @@ def test_an_artifact_is_measured_as_it_is(model: Path) -> None:
     assert done.err == (
         f"error: --dim: expected sizes that '{artifact}' is compiled for (batch=2; batch=3)\n"
     )
-    for option in ("--target=generic", "--peers=onnxruntime", "--profile", "--shape=x=2x3"):
+    for option in ("--target=generic", "--peers=onnxruntime", "--profile", "--measure-regions"):
         done = run(["bench", artifact, option])
         name = option.partition("=")[0]
         assert done.err == f"error: {name}: it is for a model; '{artifact}' is compiled\n"

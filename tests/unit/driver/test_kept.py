@@ -25,8 +25,8 @@ from inarch.dialects import new_context
 from inarch.driver.built import Built
 from inarch.driver.compiler import build
 from inarch.driver.keep import kept, sources
-from inarch.driver.keep.kept import HOW, KEYED, Entry, Found
-from inarch.driver.options import Options
+from inarch.driver.keep.kept import Entry, Found
+from inarch.driver.options import KEYED, ONLY_HOW, Options
 from inarch.frontends import FilesRead
 from inarch.ir.report.facts import facts_of
 from inarch.machine import compilers
@@ -160,7 +160,7 @@ def test_each_option_is_part_of_the_key_or_nothing_is_kept(commands: Kept, name:
         assert entry is not None
         assert entry.restore(commands.output) is None
         return
-    if name in HOW:  # it makes the same
+    if name in ONLY_HOW:  # it makes the same
         entry = Entry.of(commands.model, replace(commands.options, **{name: 1}))
         assert entry is not None
         assert entry.restore(commands.output) is not None

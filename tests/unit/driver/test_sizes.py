@@ -178,6 +178,10 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "",
     )
     assert inarch.load("m.inarch").sizes == ({"batch": 1, "seq": 4}, {"batch": 3, "seq": 7})
+    code, text = said(
+        "compile m.onnx --emit graph --specialize batch=1,seq=4 --specialize batch=3,seq=7"
+    )
+    assert (code, text.count("func.func @main")) == (0, 2)
     found = said("run m.inarch --input in.npz")
     assert found[0] == 0
     assert found == said("run m.onnx --input in.npz")

@@ -398,6 +398,10 @@ def test_a_cpu_that_lacks_what_the_artifact_needs() -> None:
         ("--dim n=1", "--dim: 'm.inarch' is compiled already; give it to `inarch compile`"),
         ("--shape x=2x3", "--shape: 'm.inarch' is compiled already; give it to `inarch compile`"),
         (
+            "--no-measure",
+            "--no-measure: 'm.inarch' is compiled already; give it to `inarch compile`",
+        ),
+        (
             "--check onnxruntime",
             "--check onnxruntime: expected to run a model in .onnx, found 'm.inarch'",
         ),

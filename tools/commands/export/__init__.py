@@ -8,11 +8,7 @@ import time
 from pathlib import Path
 
 from inarch.tools.commands import Command
-from inarch.tools.options import (
-    add_model_options,
-    add_offload_options,
-    compile_options,
-)
+from inarch.tools.flags import MODEL, OFFLOAD, add_options, compile_options
 from inarch.tools.progress import progress
 
 
@@ -26,8 +22,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="one C file with a static arena: no allocation, no threads, nothing of libc but mathematics",
     )
-    add_model_options(parser)
-    add_offload_options(parser)
+    add_options(parser, *MODEL, *OFFLOAD)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
