@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+@dataclass(frozen=True)
 class Building:
     """What nodes of all frontends have in common: they add ops to a block."""
 
     name: str
+    """Unique enough for messages."""
     builder: Builder
 
     def emit(self, kind: type[GraphOp], *operands: SSAValue, **properties: Property) -> SSAValue:

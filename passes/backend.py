@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -29,7 +29,7 @@ from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.core.lazy import Array, np
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.ir.context import store_of
-from inarch.ir.payload.constants import ConstantAttr, constant_array
+from inarch.ir.payload.constants import constant_array, is_constant
 from inarch.machine.machine import Machine
 from inarch.passes.option import Option, Value
 from inarch.passes.pattern import NamedPattern
@@ -71,9 +71,9 @@ class Request:
         """The (read-only) array of a `graph.constant`, of any size; None of anything else."""
         op = of if isinstance(of, Operation) else of.owner
         value = op.properties.get("value") if isinstance(op, Operation) else None
-        if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
+        if not is_constant(value):
             return None
-        return constant_array(cast("ConstantAttr", value), store_of(self.context))
+        return constant_array(value, store_of(self.context))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,14 +43,14 @@ def tell_threadpoolctl() -> None:
         internal_api = "inarch"
         filename_prefixes = ("_cffi_backend",)
 
-        def get_num_threads(self) -> int:
+        def get_num_threads(self) -> int:  # pyrefly: ignore[bad-override] - untyped
             return limit_here() or _Usual(usual_threads())
 
         def set_num_threads(self, num_threads: Any) -> None:
             lifted = isinstance(num_threads, _Usual)
             set_limit_here(0 if lifted else checked_threads(num_threads))
 
-        def get_version(self) -> str:
+        def get_version(self) -> str:  # pyrefly: ignore[bad-override] - untyped
             return f"ABI {ABI}"
 
     register(InarchController)

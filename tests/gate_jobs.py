@@ -74,10 +74,10 @@ def jobs_of(chosen: Sequence[str]) -> list[Job]:
     """All jobs, the longest first where that is known: what waits for whom decides how long it takes."""
     tools = str(BIN)
     lint = f"'{tools}/ruff' check --quiet && '{tools}/ruff' format --quiet --check"
-    types = [f"{tools}/basedpyright", "--pythonpath", sys.executable]
+    types = [f"{tools}/pyrefly", "check", "--python-interpreter-path", sys.executable]
     jobs = [
         Job("lint", "lint", ["sh", "-c", lint], 15, flakes=False),
-        Job("types", "types", types, 150, flakes=False),
+        Job("types", "types", types, 20, flakes=False),
     ]
     for number in range(SHARDS):
         name = f"unit-{number}"

@@ -26,9 +26,9 @@ def told_warnings(tell: Callable[[str | None, str], None]) -> Generator[None]:
     """Warnings for users go to `tell`, with where in the program; others stay Python's."""
     show = warnings.showwarning
 
-    def plain(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    def plain(message: Warning | str, category: type[Warning], *place: Any, **named: Any) -> None:
         if category not in (UserWarning, InarchWarning):
-            show(message, category, *place)
+            show(message, category, *place, **named)
         elif isinstance(message, InarchWarning):
             tell(message.where, " ".join(message.message.split()))
         else:

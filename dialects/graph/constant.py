@@ -14,7 +14,7 @@ from xdsl.traits import ConstantLike
 from inarch.core.errors import InternalError
 from inarch.dialects.graph.op import Array, GraphOp, Tensor
 from inarch.ir.op import op_definition
-from inarch.ir.payload.constants import ConstantAttr, constant_array
+from inarch.ir.payload.constants import ConstantAttr, constant_array, is_constant
 
 
 @op_definition
@@ -27,6 +27,7 @@ class ConstantOp(GraphOp):
     name = "graph.constant"
     value = prop_def(DenseIntOrFPElementsAttr | DenseResourceAttr)
     out = result_def(TensorType)
+    # pyrefly: ignore[direct-abstract-base-instantiation] - it is xDSL's to be made, and has no abstract method
     traits = traits_def(ConstantLike())
 
     @classmethod
@@ -34,9 +35,9 @@ class ConstantOp(GraphOp):
         start = parser.pos
         value = parser.parse_attribute()
         attributes = parser.parse_optional_attr_dict()
-        if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
+        if not is_constant(value):
             parser.raise_error(f"expected a dense constant, found {value}", start, parser.pos)
-        op = cls.make(value=cast("ConstantAttr", value))
+        op = cls.make(value=value)
         op.attributes |= attributes
         return op
 

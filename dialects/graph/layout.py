@@ -7,7 +7,7 @@ from typing import Self, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
-from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -30,8 +30,8 @@ class LayoutAttr(ParametrizedAttribute):
     """
 
     name = "graph.layout"
-    block: DenseArrayBase[IntegerType] = param_def()
-    halo: DenseArrayBase[IntegerType] = param_def()
+    block: DenseArrayBase[IntegerType]
+    halo: DenseArrayBase[IntegerType]
 
     @classmethod
     def get(cls, block: Sequence[int], halo: Sequence[int] = ()) -> Self:

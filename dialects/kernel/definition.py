@@ -11,7 +11,6 @@ from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
     opt_prop_def,
-    param_def,
     prop_def,
     traits_def,
 )
@@ -42,11 +41,11 @@ class OperandAttr(ParametrizedAttribute):
     """
 
     name = "kernel.operand"
-    label: StringAttr = param_def()
-    dtype: Attribute = param_def()
-    access: StringAttr = param_def()
-    rank: IntAttr = param_def()
-    align: IntAttr = param_def()
+    label: StringAttr
+    dtype: Attribute
+    access: StringAttr
+    rank: IntAttr
+    align: IntAttr
 
     @classmethod
     def get(cls, label: str, dtype: DType | str, access: str, rank: int, align: int) -> Self:

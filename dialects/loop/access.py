@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
-from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -45,10 +45,10 @@ class IteratorAttr(ParametrizedAttribute):
     """
 
     name = "loop.iterator"
-    label: StringAttr = param_def()
-    size: IntAttr = param_def()
-    kind: StringAttr = param_def()
-    mode: StringAttr = param_def()
+    label: StringAttr
+    size: IntAttr
+    kind: StringAttr
+    mode: StringAttr
 
     @classmethod
     def get(cls, label: str, size: int, kind: str = "parallel", mode: str = "serial") -> Self:
@@ -130,8 +130,8 @@ class ReadAttr(ParametrizedAttribute):
     """
 
     name = "loop.read"
-    map: AffineMapAttr = param_def()
-    pad: Attribute = param_def()
+    map: AffineMapAttr
+    pad: Attribute
 
     @classmethod
     def get(cls, index: AffineMap, pad: Attribute | None = None) -> Self:
@@ -164,9 +164,9 @@ class WriteAttr(ParametrizedAttribute):
     """
 
     name = "loop.write"
-    map: AffineMapAttr = param_def()
-    init: Attribute = param_def()
-    clip: StringAttr = param_def()
+    map: AffineMapAttr
+    init: Attribute
+    clip: StringAttr
 
     @classmethod
     def get(cls, index: AffineMap, init: Attribute | None = None, *, clip: bool = False) -> Self:

@@ -120,6 +120,7 @@ class NestOp(BufferOp, Overlapping, Touching):
     finish = opt_region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    __hash__ = Operation.__hash__  # pyrefly takes each op for a dataclass, which would have none
 
     def __init__(
         self,

@@ -194,13 +194,13 @@ class Importer:
         control = None if domain else CONTROL.get(proto.op_type)
         if converter is not None or control is not None:
             node = Node(
-                proto.op_type,
                 name,
+                self.builder,
+                proto.op_type,
                 opset,
                 inputs,
                 len(proto.output),
                 attributes,
-                self.builder,
                 self.folders,
                 unused,
                 self.sizes,

@@ -4,6 +4,8 @@ A converter is a function from a `Node` to the node's outputs. Arity, attribute 
 types have been checked against ONNX's schema before it is called.
 """
 
+# `Node.int` and `Node.float` are called like ONNX's types of attributes:
+# pyrefly: ignore-errors[not-a-type]
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,6 @@ from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.frontends.builder import Builder
 from inarch.frontends.building import Building
 from inarch.frontends.onnx.tensors import Folders, tensor_array
 from inarch.frontends.report import AT_RUN_TIME, NotSupportedError
@@ -38,15 +39,12 @@ class Node(Building):
 
     op: str
     """Its operator: `Conv`."""
-    name: str
-    """Its name, or that of its first output; unique enough for messages."""
     opset: int
     """The version of the operator set that it is of."""
     inputs: tuple[SSAValue | None, ...]
     outputs: int
     """How many outputs are used or named."""
     attributes: Mapping[str, AttributeProto]
-    builder: Builder
     folders: Folders
     unused: frozenset[int] = frozenset()
     """The outputs that nothing takes."""

@@ -131,13 +131,13 @@ def _convert(node: Any, values: Mapping[Any, _Found], builder: Builder) -> _Foun
     used = _used(node)
     results = [_result(each) if n in used else None for n, each in enumerate(every)]
     called = Node(
-        name,
         node.name,
+        builder,
+        name,
         [_value(each, values) for each in node.args],
         {key: _value(each, values) for key, each in node.kwargs.items()},
         results,
         used,
-        builder,
     )
     try:
         found = converters()[name](called)

@@ -16,7 +16,6 @@ from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.frontends.builder import Builder
 from inarch.frontends.building import Building
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import mlir_type
@@ -36,14 +35,12 @@ class Node(Building):
 
     op: str
     """Its operator: `aten.add.Tensor`."""
-    name: str
     args: Sequence[object]
     kwargs: Mapping[str, object]
     results: Sequence[Result | None]
     """None for one that is no tensor of ours."""
     used: frozenset[int]
     """The results that others use."""
-    builder: Builder
 
     @property
     def dtype(self) -> DType:

@@ -126,7 +126,7 @@ def _shape(kind: Attribute) -> tuple[int, ...]:
 def _shaped(kind: Attribute) -> TensorType[Attribute] | MemRefType[Attribute]:
     if not isinstance(kind, TensorType | MemRefType):
         raise InarchError(f"expected arguments that are tensors or buffers, found {kind}")
-    return cast("TensorType[Attribute] | MemRefType[Attribute]", kind)
+    return cast("TensorType[Attribute] | MemRefType[Attribute]", kind)  # pyrefly: ignore[redundant-cast] - pyright: Unknown
 
 
 def written_arguments(function: FuncOp, module: ModuleOp, callers: Sequence[str] = ()) -> set[int]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.irdl import IRDLOperation, irdl_op_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+
+if TYPE_CHECKING:
+    from xdsl.irdl.declarative_assembly_format import FormatProgram
 
 Op = TypeVar("Op", bound=IRDLOperation)
 
@@ -26,17 +29,18 @@ def op_definition(cls: type[Op]) -> type[Op]:
     cls.assembly_format = definition.assembly_format = text
 
     @cache
-    def program():
+    def program() -> FormatProgram:
         from xdsl.irdl.declarative_assembly_format import FormatProgram
 
         return FormatProgram.from_str(text, definition)
 
-    @classmethod
+    @classmethod  # pyrefly: ignore[invalid-decorator] - of the class that gets it below
     def parse(cls: type[Op], parser: Parser) -> Op:
         return program().parse(parser, cls)
 
     def write(self: IRDLOperation, printer: Printer) -> None:
         program().print(printer, self)
 
-    cls.parse, cls.print = parse, write
+    cls.parse = parse  # pyrefly: ignore[bad-assignment] - a class method, once it is of the class
+    cls.print = write
     return cls

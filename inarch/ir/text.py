@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, AttributeInvT, Operation, SSAValue, TypeAttribute
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineExpr,
@@ -215,7 +215,11 @@ class LocatedParser(Parser):
         self._dense_bytes += 8 * math.prod(type.get_shape())
         CONSTANT_BYTES.check(self._dense_bytes, where=self.where())
 
-    def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:  # noqa: A002
+    def resolve_operand(
+        self,
+        operand: UnresolvedOperand,
+        type: AttributeInvT,  # noqa: A002
+    ) -> SSAValue[AttributeInvT]:
         name = operand.operand_name
         if name not in self.ssa_values:
             self._first_uses.setdefault(name, operand.span.start)

@@ -63,7 +63,7 @@ def table_of(machine: Machine) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in asdict(machine).items():
         if isinstance(value, dict):
-            own = cast("dict[str, Any]", value)
+            own = cast("dict[str, Any]", value)  # pyrefly: ignore[redundant-cast] - pyright: Unknown
             is_ports = "by_bytes" in own
             found[name] = {str(at): n for at, n in own["by_bytes"]} if is_ports else own
         elif value not in (None, ""):

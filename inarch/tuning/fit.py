@@ -14,6 +14,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from inarch.core.errors import UsageError
 from inarch.core.lazy import np
@@ -25,6 +26,7 @@ LEAST = 6
 """Ops that are needed: two factors, of measurements that err."""
 _ROUNDS = 50
 _TINY = 1e-3
+_Level = TypeVar("_Level", Memory, Cache)
 """Of a relative error: what is smaller weighs no more."""
 _SHARE = 0.05
 """Of all cycles: of a part that is smaller nothing can be said."""
@@ -104,17 +106,9 @@ def _scaled(machine: Machine, calls: float, around: float) -> Machine:
     def ports(own: Ports) -> Ports:
         return Ports(tuple((nbytes, round(count / calls, 3)) for nbytes, count in own.by_bytes))
 
-    def memory(own: Memory) -> Memory:
-        return replace(own, **_slower(own))
-
-    def cache(own: Cache) -> Cache:
-        return replace(own, **_slower(own))
-
-    def _slower(own: Memory | Cache) -> dict[str, float]:
-        return {
-            "latency": round(own.latency * around, 1),
-            "bandwidth": round(own.bandwidth / around, 2),
-        }
+    def level(own: _Level) -> _Level:
+        latency = round(own.latency * around, 1)
+        return replace(own, latency=latency, bandwidth=round(own.bandwidth / around, 2))
 
     tlb = machine.tlb
     return replace(
@@ -127,8 +121,8 @@ def _scaled(machine: Machine, calls: float, around: float) -> Machine:
         stores=ports(machine.stores),
         branch_miss=round(machine.branch_miss * around, 1),
         call=round(machine.call * around, 1),
-        l2=cache(machine.l2),
-        l3=cache(machine.l3) if machine.l3 is not None else None,
-        dram=memory(machine.dram),
+        l2=level(machine.l2),
+        l3=level(machine.l3) if machine.l3 is not None else None,
+        dram=level(machine.dram),
         tlb=replace(tlb, refill=round(tlb.refill * around, 1), walk=round(tlb.walk * around, 1)),
     )

@@ -116,7 +116,7 @@ def _finishes(kernel: Microkernel, target: Element) -> Iterator[tuple[Expression
     bias = Element("E0", target.indices[-1:])
     residual = Element("E0", target.indices)
     accepted = set(kernel.epilogue)
-    activation: Expression | None = None
+    activation: Apply | None = None
     for function in kernel.epilogue:
         if function in ("add", "sub", "mul", "div"):
             yield Apply(function, (target, bias)), {"E0": dtype}

@@ -77,7 +77,7 @@ def _program(name: str, library: Path, said: Description) -> Mapping[str, Functi
         write_artifact(made, library, manifest, pieces, len(weights))
         try:
             return load(made).functions
-        except (InarchError, EnvironmentFault) as error:
+        except InarchError as error:
             error.where = name
             raise
 

@@ -201,7 +201,7 @@ def _link(source: Path, target: Path) -> None:
     """A copy of files that nobody changes in place, of links where the file system has them."""
     try:
         shutil.copytree(source, target, copy_function=os.link)
-    except (OSError, shutil.Error):
+    except OSError:
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target)
 

@@ -55,7 +55,7 @@ def boxes_of(module: ModuleOp, report: PartitionReport) -> list[Box]:
             boxes.append(_port("input", name, argument, ()))
         for op in block.ops:
             if op in entries:
-                numbers.update(dict.fromkeys(op.results, len(boxes)))
+                numbers.update((result, len(boxes)) for result in op.results)
                 entry = entries[op]
                 boxes.append(
                     Box(

@@ -143,18 +143,9 @@ def _box(number: int, box: Box, owners: Mapping[str, int], x: float, y: float) -
     name = "port" if box.owner is None else f"owner{owners[box.owner]}"
     focus = "" if box.owner is None else ' tabindex="0"'
     below = _below(box)
-    tip = "\n".join(
-        filter(
-            None,
-            [
-                box.location,
-                box.types,
-                *(f"not {b}: {why}" for b, why in box.reasons),
-                *box.kernels,
-                *box.algorithms,
-            ],
-        )
-    )
+    reasons = (f"not {b}: {why}" for b, why in box.reasons)
+    lines = (box.location, box.types, *reasons, *box.kernels, *box.algorithms)
+    tip = "\n".join(line for line in lines if line)
     size = f'width="{width:g}" height="{BOX_HEIGHT:g}"'
     lines = [
         f'<g class="{name}" data-i="{number}"{focus}><title>{escape(tip)}</title>',

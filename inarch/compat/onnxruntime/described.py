@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from inarch.frontends.open import Interface
 
-Shape = Sequence["int | str | None"]
+Shape = Sequence[int | str | None]
 
 TYPES: Mapping[str, str] = {
     "tensor(float)": "float32",

@@ -15,7 +15,7 @@ _KNOWN = (
 )  # fmt: skip
 """How the names begin that onnxruntime knows, in its order: it warns of them, and raises for others."""
 
-Providers = Sequence["str | tuple[str, Mapping[str, object]]"]
+Providers = Sequence[str | tuple[str, Mapping[str, object]]]
 
 
 def check_providers(

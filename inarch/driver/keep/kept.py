@@ -246,9 +246,9 @@ def heard_warnings() -> Generator[list[object]]:
     told: list[object] = []
     show = warnings.showwarning
 
-    def heard(*given: Any) -> None:
+    def heard(*given: Any, **named: Any) -> None:
         told.append(given)
-        show(*given)
+        show(*given, **named)
 
     with warnings.catch_warnings():
         warnings.showwarning = heard

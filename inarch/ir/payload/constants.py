@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from typing import cast
+from typing import TypeGuard, cast
 
 from xdsl.dialects.builtin import (
     BytesAttr,
@@ -25,6 +25,11 @@ ConstantAttr = DenseIntOrFPElementsAttr | DenseResourceAttr
 
 INLINE_ELEMENTS = 16
 """Constants of at most this many elements are printed in the text; larger ones are handles."""
+
+
+def is_constant(value: object) -> TypeGuard[ConstantAttr]:
+    """Whether it is what a constant is made of."""
+    return isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr)
 
 
 def constant_type(value: ConstantAttr) -> TensorType[Attribute]:
@@ -51,7 +56,9 @@ def constant_array(value: ConstantAttr, store: ConstantStore) -> Array:
     return np.frombuffer(data, dtype).reshape(shape)
 
 
-def _check_bytes(value: DenseResourceAttr, data: memoryview, itemsize: int, count: int) -> None:
+def _check_bytes(
+    value: DenseResourceAttr, data: memoryview | bytes, itemsize: int, count: int
+) -> None:
     """What a side file has for a handle is anybody's: another model's, or bytes that are no bools."""
     role = f"constant '{value.resource_handle.data}': expected"
     if len(data) not in (itemsize * count, itemsize):

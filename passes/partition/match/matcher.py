@@ -167,7 +167,8 @@ class Matcher:
             self._ops.append(op)
         for order in _orders(operands) if pattern.commutative else (operands,):
             self._orders[op] = order
-            goal = rest
+            goal: Goal = rest
+            # pyrefly: ignore[non-convergent-recursion] - a goal holds the next one
             for index in range(len(pattern.operands) - 1, -1, -1):
                 goal = (pattern.operands[index], order[index], op, index, goal)
             if self._solve(goal):

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,11 @@ def relu(x: Sequence[Any] | None, y: Sequence[Any] | None, kind: int = FLOAT) ->
 
 def opened(data: bytes | str | Path) -> tuple[Any, Any]:
     """A session of ours, and one of theirs."""
-    return tuple(
-        library.InferenceSession(data, providers=["CPUExecutionProvider"])  # pyright: ignore[reportReturnType]
+    mine, real = (
+        library.InferenceSession(data, providers=["CPUExecutionProvider"])
         for library in (ours, theirs)
     )
+    return mine, real
 
 
 def told(run: Callable[[], object]) -> tuple[str, str]:
@@ -429,7 +431,7 @@ def test_options() -> None:
         assert told(lambda: setattr(options, "intra_op_num_threads", "a"))[0] == "TypeError"
         assert told(lambda: setattr(options, "graph_optimization_level", 1))[0] == "TypeError"
         options.add_free_dimension_override_by_name("n", 5)
-        session = library.InferenceSession(MODELS["open"], options, ["CPUExecutionProvider"])
+        session: Any = library.InferenceSession(MODELS["open"], options, ["CPUExecutionProvider"])
         assert session.get_session_options().intra_op_num_threads == 1
         assert session.get_inputs()[0].shape == [2, 5]
         assert session.run(None, {"x": np.ones((2, 5), np.float32)})[0].shape == (2, 5)
@@ -521,7 +523,8 @@ def test_names_of_memory_and_providers_of_options() -> None:
         assert {key: int(value) for key, value in mine.items()} == {
             key: int(value) for key, value in real.items()
         }, name
-    asked = [("CPUExecutionProvider", {"a": "b"}), ("CPUExecutionProvider", {"a": 3}), ("Nope", {})]
+    cpu = "CPUExecutionProvider"
+    asked: list[tuple[str, Any]] = [(cpu, {"a": "b"}), (cpu, {"a": 3}), ("Nope", {})]
     asked += [("CUDAExecutionProvider", {})]
     arenas: list[Any] = [{}, {"max_mem": 3}, {"nothing": 3}, 5, "text"]
     found: list[Any] = []
@@ -531,9 +534,10 @@ def test_names_of_memory_and_providers_of_options() -> None:
             options = library.SessionOptions()
             said.append(outcome_of(lambda _: options.add_provider(*given), State(library)).error)
             said.append(options.has_providers())
-        cpu = ("Cpu", library.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, library.OrtMemType.DEFAULT)
-        for given in (cpu, ("Nope", *cpu[1:]), ("Cpu", 1, 0, 0)):
-            made = outcome_of(lambda _: library.OrtMemoryInfo(*given), State(library))
+        usual = (library.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, library.OrtMemType.DEFAULT)
+        places: list[tuple[Any, ...]] = [("Cpu", *usual), ("Nope", *usual), ("Cpu", 1, 0, 0)]
+        for place in places:
+            made = outcome_of(lambda _: library.OrtMemoryInfo(*place), State(library))
             said.append(
                 made.error or (made.value.name, str(made.value.mem_type), made.value.device_id)
             )
@@ -634,7 +638,7 @@ def test_each_public_name_is_there_or_on_the_page() -> None:
     """Of the package, of the two modules where packages look for classes, and of the classes."""
     lacking = {"onnxruntime": _lacks(ours, _public(theirs))}
     for module in "onnxruntime_pybind11_state", "onnxruntime_inference_collection":
-        mine, real = (getattr(one.capi, module) for one in (ours, theirs))
+        mine, real = (import_module(f"{one.__name__}.capi.{module}") for one in (ours, theirs))
         names = _public(real) - lacking["onnxruntime"]
         lacking[f"onnxruntime.capi.{module}"] = _lacks(mine, names)
     for name in _public(theirs) - lacking["onnxruntime"]:

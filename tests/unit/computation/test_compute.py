@@ -144,7 +144,9 @@ class Drawn:
 
     def _drawn_line(self) -> tuple[str, tuple[str, ...], str]:
         rank = self.random.choice((0, 1, 1, 2, 2, 3))
-        loops = dict(zip("ijl", self.random.sample(list(self.sizes), rank), strict=False))
+        loops: dict[str, str] = dict(
+            zip("ijl", self.random.sample(list(self.sizes), rank), strict=False)
+        )
         updated = [name for name, sizes in self.written.items() if len(sizes) == rank]
         again = updated and self.random.random() < 0.3
         name = self.random.choice(updated) if again else f"C{len(self.written)}"

@@ -152,6 +152,10 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
+def _said(name: str, value: Any) -> dict[str, Any]:
+    return {name: value}
+
+
 @pytest.mark.parametrize("name", [each.name for each in fields(Options)])
 def test_each_option_is_part_of_the_key_or_nothing_is_kept(commands: Kept, name: str) -> None:
     if name in KEYED:
@@ -161,7 +165,7 @@ def test_each_option_is_part_of_the_key_or_nothing_is_kept(commands: Kept, name:
         assert entry.restore(commands.output) is None
         return
     if name in ONLY_HOW:  # it makes the same
-        entry = Entry.of(commands.model, replace(commands.options, **{name: 1}))
+        entry = Entry.of(commands.model, replace(commands.options, **_said(name, 1)))
         assert entry is not None
         assert entry.restore(commands.output) is not None
         return
@@ -169,7 +173,7 @@ def test_each_option_is_part_of_the_key_or_nothing_is_kept(commands: Kept, name:
         "verify_semantics": 0,
     }
     assert (
-        Entry.of(commands.model, replace(commands.options, **{name: values.get(name, True)}))
+        Entry.of(commands.model, replace(commands.options, **_said(name, values.get(name, True))))
         is None
     )
 

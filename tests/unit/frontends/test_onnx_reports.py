@@ -153,7 +153,7 @@ def test_whole_numbers_go_through_no_float(dtype: str, number: int) -> None:
     limit = numpy_helper.from_array(np.array(number, dtype), "c")
     x = np.array([1, number, 0], dtype)
     for node, expected in {
-        "y = Pad(x, p, c)": np.pad(x, 1, constant_values=limit and number),
+        "y = Pad(x, p, c)": np.pad(x, 1, constant_values=number),
         "y = Clip(x, c)": np.maximum(x, np.array(number, dtype)),
         "y = Clip(x, , c)": np.minimum(x, np.array(number, dtype)),
     }.items():

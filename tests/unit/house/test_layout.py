@@ -6,6 +6,8 @@ import ast
 import os
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,11 +72,19 @@ def test_every_link_of_the_package_is_known() -> None:
     assert sorted(links) == sorted(FOLDERS)
 
 
-def test_types_are_checked_behind_every_link() -> None:
-    """The type checker does not follow links, and finds nothing wrong in what it does not read."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    included = project["tool"]["basedpyright"]["include"]
-    assert {f"inarch/{folder}" for folder in FOLDERS} <= set(included)
+def test_types_are_checked_of_each_file() -> None:
+    """Through its link. A checker finds nothing wrong in what it does not read, or cannot import."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert {f"inarch/{folder}" for folder in FOLDERS} <= {*tools["basedpyright"]["include"]}
+    assert {*tools["basedpyright"]["extraPaths"]} <= {*tools["pyrefly"]["search-path"]}
+    checker = Path(sys.executable).with_name("pyrefly")
+    if not checker.exists():
+        pytest.skip("no pyrefly beside this Python")
+    command = [checker, "dump-config", "--max-files", "all"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    tests = [path for path in PYTHON if path.parts[0] == "tests" and path.name != "lit.cfg.py"]
+    links = [Path("inarch") / path if path.parts[0] in FOLDERS else path for path in OURS]
+    assert [path for path in (*links, *tests) if f"    {ROOT / path}\n" not in said] == []
 
 
 def test_the_root_is_a_package_for_nobody_but_its_parent_folder() -> None:

@@ -38,7 +38,7 @@ from targets import here
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mmap's flags are those of Linux")
 
 Array = np.ndarray[Any, Any]
-Case = tuple[list[onnx.NodeProto], dict[str, tuple[int, ...]], dict[str, Array]]
+Case = tuple[list[onnx.NodeProto], Mapping[str, tuple[int, ...]], dict[str, Array]]
 
 TARGETS = here("x86-64", "x86-64-v3", "x86-64-v4") or ["native"]
 """Those that this machine can run: each has registers of another length."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -31,7 +31,7 @@ LAYER = """
 """
 
 
-def _network(layers: list[tuple[str, str, str]]) -> str:
+def _network(layers: Sequence[tuple[str, str, str]]) -> str:
     """Layers by their functions, and what is added: `a` is the product itself, `x` what the layer reads."""
     text = "".join(
         LAYER.format(n=n, next=n + 1, first=first, last=last, other=f"{other}{n}")

@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false, reportUnknownVariableType=false
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -31,7 +32,7 @@ TOLERANCE = 1e-5
 
 
 def model_of(
-    nodes: list[onnx.NodeProto], inputs: dict[str, tuple[int, ...]], weights: dict[str, Array]
+    nodes: list[onnx.NodeProto], inputs: Mapping[str, tuple[int, ...]], weights: dict[str, Array]
 ) -> onnx.ModelProto:
     """A model of float32 inputs whose output is that of the last node."""
     graph = helper.make_graph(
@@ -187,7 +188,7 @@ def random_matmul(r: Random, rng: np.random.Generator) -> tuple[onnx.ModelProto,
     return model_of([node], {"a": a, "b": b}, {}), given(rng, {"a": a, "b": b})
 
 
-def given(rng: np.random.Generator, shapes: dict[str, tuple[int, ...]]) -> dict[str, Array]:
+def given(rng: np.random.Generator, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
     return {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
 
 

@@ -567,7 +567,7 @@ def test_what_the_code_of_a_backend_raises_is_its_own() -> None:
         ({"decide": fails}, "decide raises KeyError: 'x' (test_deciding.py:"),
         ({"decide": soon}, "decide raises KeyError: 'later' (test_deciding.py:"),
         (
-            {"cost": lambda _: 1 / 0},
+            {"cost": lambda _: 1 / 0},  # pyrefly: ignore[division-by-zero] - on purpose
             "cost raises ZeroDivisionError: division by zero (test_deciding.py:",
         ),
     ]

@@ -168,7 +168,7 @@ def rewritten(draw: st.DrawFn) -> Nest:
         )
     if draw(st.booleans()):
         nest = _renamed(nest)
-    operands = {
+    operands: dict[str, Any] = {
         field: tuple(draw(st.permutations(getattr(nest, field)))) for field in ("a", "b", "c")
     }
     order = tuple(draw(st.permutations(list(nest.sizes))))
@@ -250,7 +250,8 @@ def test_what_matches_computes_the_same(nest: Nest, data: st.DataObject) -> None
     else:
         other = data.draw(st.sampled_from(sorted(nest.sizes)))
         form[other] = form.get(other, 0) + 1
-    changed = replace(nest, **{field: tuple(index)})
+    rewritten_operand: dict[str, Any] = {field: tuple(index)}
+    changed = replace(nest, **rewritten_operand)
     kernel = data.draw(st.sampled_from(["whole-gemm", "tile-gemm"]))
     _run(changed.text(), kernel)
 

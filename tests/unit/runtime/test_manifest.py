@@ -183,6 +183,7 @@ def mutated(rng: random.Random, manifest: dict[str, Any]) -> dict[str, Any]:
             container[key] = copy.deepcopy(other[where])
         elif kind == 2:
             deep: Any = container[key]
+            # pyrefly: ignore[non-convergent-recursion] - it holds itself
             for _ in range(rng.choice([1, 20, 100])):
                 deep = [deep] if rng.random() < 0.5 else {"shape": deep}
             container[key] = deep

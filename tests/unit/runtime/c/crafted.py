@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 F32, I32, BOOL = 0x220, 0x020, 0x608
 NO_WEIGHTS = hashlib.sha256(b"").hexdigest()
@@ -168,7 +169,7 @@ class Index:
         return found + self.rest
 
 
-def of_variant(variant: Variant, **more: object) -> Index:
+def of_variant(variant: Variant, **more: Any) -> Index:
     return replace(Index(), variants=(variant,), **more)
 
 
