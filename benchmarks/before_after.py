@@ -100,7 +100,7 @@ class Side:
 
 
 def run(before: Path, after: Path, model: Path, rounds: int) -> float:
-    """The median of before over that of after, in `rounds` calls of each by turns."""
+    """The median of before over that of after, in `rounds` calls of each, interleaved."""
     times: dict[Path, list[float]] = {before: [], after: []}
     with Side(before, model) as old, Side(after, model) as new:
         old.wait()

@@ -95,7 +95,7 @@ def measure(root: Path, model: Path) -> tuple[float, float, float]:
 
 
 def compare(before: Path, after: Path, model: Path, rounds: int) -> dict[str, float]:
-    """The least of `rounds` of each side, by turns; the first of each, which fills caches, does not count."""
+    """The least of `rounds` of each side, interleaved; but for the first of each, which fills caches."""
     found: dict[Path, list[tuple[float, float, float]]] = {before: [], after: []}
     for turn in range(rounds + 1):
         for root in (before, after) if turn % 2 else (after, before):

@@ -4,7 +4,7 @@
 
 The kernel is demanded (examples/microkernels/sgemm_openblas.py by default: `pip install scipy-openblas32`).
 NumPy multiplies weights by an image that is a matrix of the same sizes already: no copies. Both in one
-process, by turns, one thread; minima of CPU time, in milliseconds. The last line has sums and their ratio.
+process, interleaved, one thread; minima of CPU time, in milliseconds. The last line has sums and their ratio.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 Operands are dense where the kernel's layout does not say otherwise. Without `--bytes` each call has the same
 ones, which are then in L1 or L2; with it, calls go through copies of them that take so many bytes
 together, and GB/s are compared with a loop that only reads as many. `--finish` is an epilogue:
-`--finish "max(C[p, q, l] + E0[l], 0)"`. Members are measured in turn, in CPU time of
+`--finish "max(C[p, q, l] + E0[l], 0)"`. Members are measured interleaved, in CPU time of
 the thread; a figure is the minimum over the rounds. At the end: how well `cost` ranks the members.
 """
 

@@ -148,7 +148,7 @@ def rows_of(layer: Layer, folder: Path) -> list[Row]:
 
 
 def measure(layer: Layer, rows: Sequence[Row], harness: Harness, rounds: int) -> float:
-    """Calls each in turn. Returns the peak in GFLOP/s; raises InarchError for a wrong result."""
+    """Calls each, interleaved. Returns the peak in GFLOP/s; raises InarchError for a wrong result."""
     arrays = arrays_of(layer)
     batch = isinstance(layer, Gemm) and layer.batch
     inputs = [arrays.x, arrays.w] if batch else [arrays.x]

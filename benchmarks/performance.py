@@ -2,7 +2,7 @@
 
     python benchmarks/performance.py [networks] [choices] [layers] [--rounds 10]
 
-`networks`: whole models for each x86-64 target that this computer can run, one and two threads, by turns
+`networks`: whole models for each x86-64 target that this computer can run, one and two threads, interleaved
 with the peers that are installed. `choices`: the regret of `tensorize`, on layers of networks and on shapes
 that nothing was fitted to (`ranking.py`). `layers`: what `inarch bench layers` writes. Without names all of
 them. Nothing else should run meanwhile; it takes a quarter of an hour. (Single operators: `operators.py`.)

@@ -1,4 +1,4 @@
-"""Products of two matrices that come at run time, beside NumPy's: the least time of each, in turn.
+"""Products of two matrices that are arguments, and NumPy's, interleaved: the least time of each.
 
     python benchmarks/products.py [--threads 1] [--rounds 9] [MxKxN ...]     MxKxNt: the second is transposed
 

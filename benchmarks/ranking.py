@@ -4,7 +4,7 @@
     python benchmarks/ranking.py --set resnet50 [--only 3x3]
 
 For each shape, the way that `tensorize` takes and others are compiled into one library, compared with NumPy,
-and measured in turn, on warm data, packing at run time included; minima of CPU time. Where the choice is not
+and measured interleaved, on warm data, with packing at run time; minima of CPU time. Where the choice is not
 good all is measured once more, in other memory. The others are the best ways of every kernel by its cost,
 other tiles and other orders of loops of them, and no kernel at all. A shape's *regret* is the time
 of the chosen way divided by that of the fastest one. Measure on a quiet machine.
@@ -231,7 +231,7 @@ def _unblocked(array: Any) -> Any:
 
 
 def measure(shape: Shape, harness: Harness, most: int, rounds: int) -> Result:
-    """The shape by each way, in turn; a choice that is not good is measured again, in other memory.
+    """The shape by each way, interleaved; a choice that is not good is measured again, in other memory.
 
     What is bound by caches depends on where in them its operands happen to lie: each way's time is its best.
     """

@@ -2,7 +2,7 @@
 
     python benchmarks/speed.py [--models resnet50,mobilenetv2] [--rounds 30] [--json]
 
-Each model is compiled, checked against onnxruntime, and then both are called in turn on one thread;
+Each model is compiled, checked against onnxruntime, and then both are called interleaved on one thread;
 a round's figure is CPU time of the calling thread, and medians over rounds are compared, so that a
 noisy machine slows both alike.
 """
@@ -95,7 +95,7 @@ def random_inputs(main: Any) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def interleaved(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median CPU milliseconds of each call, taken in turn."""
+    """Median CPU milliseconds of each call, interleaved."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
         call()

@@ -2,7 +2,7 @@
 
     python benchmarks/threads.py [--models resnet50,bert_base] [--threads 2] [--rounds 10] [--busy 1] [--json]
 
-Each contender runs in a process of its own, one at a time, in turn: a call that is not timed after a rest
+Each contender runs in a process of its own, one at a time, interleaved: a call that is not timed after a rest
 (the pools of others spin on for a while, and what is timed meanwhile runs at half speed), then timed ones;
 wall time. Minima are compared, and medians shown. `--busy N`: beside N processes that never rest, where
 Inarch on several threads is compared with itself on one, by medians. Beside the ratios stands that of

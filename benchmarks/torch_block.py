@@ -1,4 +1,4 @@
-"""A transformer block by PyTorch, inductor and Inarch, in turn in one process: the least CPU time of a call.
+"""A transformer block by PyTorch, inductor and Inarch, interleaved in one process: the least CPU time.
 
 .venv-bridges/torch/bin/python benchmarks/torch_block.py [WIDTH HEADS TOKENS [ROUNDS]]
 """
@@ -35,7 +35,7 @@ class Block(nn.Module):
 
 
 def main() -> None:
-    """Prints a line for each way."""
+    """Prints a line for each compiler."""
     width, heads, tokens, rounds = [
         *map(int, sys.argv[1:]),
         *(768, 12, 128, 40)[len(sys.argv) - 1 :],
@@ -44,7 +44,7 @@ def main() -> None:
     torch.manual_seed(0)
     model, x = Block(width, heads).eval(), torch.randn(1, tokens, width)
     options = {"threads": 1}
-    ways = {
+    compiled = {
         "eager": model,
         "inductor": torch.compile(model, dynamic=False),
         "inarch": torch.compile(model, backend="inarch", options=options, dynamic=False),
@@ -52,14 +52,14 @@ def main() -> None:
             model, backend="inarch", options={**options, "freeze": True}, dynamic=False
         ),
     }
-    least = dict.fromkeys(ways, float("inf"))
+    least = dict.fromkeys(compiled, float("inf"))
     with torch.no_grad():
-        for way in ways.values():
-            torch.testing.assert_close(way(x), model(x), rtol=1e-4, atol=1e-5)
+        for call in compiled.values():
+            torch.testing.assert_close(call(x), model(x), rtol=1e-4, atol=1e-5)
         for _ in range(rounds):
-            for name, way in ways.items():
+            for name, call in compiled.items():
                 begun = time.thread_time()
-                way(x)
+                call(x)
                 least[name] = min(least[name], time.thread_time() - begun)
     for name, seconds in least.items():
         print(f"{name:10}{seconds * 1e6:10.0f} us {least['inductor'] / seconds:6.2f} of inductor")

@@ -111,7 +111,7 @@ def _best(said: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Packages that import onnxruntime, on both.")
     parser.add_argument("examples", nargs="*", default=list(EXAMPLES), metavar="EXAMPLE")
-    parser.add_argument("--rounds", type=int, default=2, help="programs of each, in turn (2)")
+    parser.add_argument("--rounds", type=int, default=2, help="programs of each, interleaved (2)")
     parser.add_argument("--write", action="store_true", help="write docs/tables/packages.md")
     asked = parser.parse_args()
     print(HEAD, end="")

@@ -55,6 +55,7 @@ PHASES = {
         "schedule-nests",
         "drop-unit-iterators",
         "inline-layers",
+        "fold-copies",
         "fold-packs",
         "block-calls",
         "sink-packs",

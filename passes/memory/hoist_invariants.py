@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,17 +15,15 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
+from inarch.dialects.loop.buffer import AllocOp, ReshapeOp, root
 from inarch.dialects.loop.control import ForOp
-from inarch.dialects.loop.footprint import Touching
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
+from inarch.passes.loop.nests.uses import written_buffers
 
 _VIEWS = (memref.SubviewOp, ReshapeOp)
-_READERS = (AllocOp, ConstantOp, *_VIEWS, memref.LoadOp, WhileOp)
-"""Ops that write to none of their operands, and say nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class _Hoisting:
             if not isinstance(op, _VIEWS):
                 for value in _buffers(op.operands):
                     self._first.setdefault(root(value), op)
-            for buffer in {root(value) for value in _written(op, symbols)}:
+            for buffer in {root(value) for value in written_buffers(op, symbols)}:
                 self._writers[buffer] = self._writers.get(buffer, 0) + 1
 
     def run(self) -> None:
@@ -131,17 +129,6 @@ def _op_of(owner: Operation | Block) -> Operation:
     op = owner.parent_op() if isinstance(owner, Block) else owner
     assert op is not None, "it is in a function"
     return op
-
-
-def _written(op: Operation, symbols: Mapping[str, Operation]) -> Iterable[SSAValue]:
-    """The buffers that an op may write; of one that is not known, all."""
-    if isinstance(op, memref.StoreOp):
-        return [op.memref]
-    if isinstance(op, _READERS):
-        return []
-    if isinstance(op, Touching):
-        return [touch.value for touch in op.touches(symbols) if touch.writes]
-    return _buffers(op.operands)
 
 
 def _buffers(values: Sequence[SSAValue]) -> list[SSAValue]:

@@ -12,7 +12,9 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
+from inarch.dialects.loop.footprint import Touching
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.report.walk import ops_within
 
 _READERS = (AllocOp, ConstantOp, ReshapeOp, memref.SubviewOp, memref.LoadOp)
@@ -81,3 +83,14 @@ def _roots(op: Operation) -> tuple[dict[SSAValue, None], set[SSAValue]]:
         elif own and not isinstance(inner, _READERS):
             written.update(own)
     return used, written
+
+
+def written_buffers(op: Operation, symbols: Mapping[str, Operation]) -> Sequence[SSAValue]:
+    """The buffers that `op` itself, not ops in it, may write; of an unknown op, all of its operands."""
+    if isinstance(op, memref.StoreOp):
+        return [op.memref]
+    if isinstance(op, (*_READERS, WhileOp)):
+        return []
+    if isinstance(op, Touching):
+        return [touch.value for touch in op.touches(symbols) if touch.writes]
+    return [value for value in op.operands if isinstance(value.type, MemRefType)]
