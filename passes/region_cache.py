@@ -18,6 +18,7 @@ from inarch import __version__
 from inarch.core.cache import default_cache, key_of
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.text import print_module
+from inarch.machine.machine_file import machine_text
 
 if TYPE_CHECKING:
     from inarch.passes.backend import EmitRequest
@@ -45,7 +46,6 @@ def cached(request: EmitRequest, function: FuncOp, make: Callable[[], bytes], *m
 def region_key(request: EmitRequest, function: FuncOp, *more: str) -> str:
     """The entry's name; `more` is what else `make` looks at."""
     options = [f"{name}={value!r}" for name, value in sorted(request.options.items())]
-    machine = repr(request.machine)
     return key_of(
         "region",
         __version__,
@@ -53,7 +53,7 @@ def region_key(request: EmitRequest, function: FuncOp, *more: str) -> str:
         request.version,
         request.source,
         request.target,
-        machine,
+        machine_text(request.machine) if request.machine is not None else "",
         key_of(*options),
         key_of(*more),
         _text(function, store_of(request.context)),

@@ -22,7 +22,7 @@ from inarch.core.errors import InarchWarning
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import remarks_of
-from inarch.ir.report.structure import structure_of
+from inarch.ir.report.structure import structure_of, structure_text
 from inarch.ir.target import target_of
 from inarch.machine.target import Target
 
@@ -164,9 +164,9 @@ def _address(
     by: str, ops: Sequence[Operation], operands: Sequence[SSAValue], target: Target
 ) -> str:
     structure = structure_of(ops[-1], operands, ops[:-1])
-    return key_of("choice", by, repr(structure), str(target))[:32]
+    return key_of("choice", by, structure_text(structure), str(target))[:32]
 
 
-def address_of(key: object, target: Target) -> str:
-    """The name of a nest for a target, the same on every machine; `key` is its `key_of_nest`."""
-    return key_of("nest", repr(key), str(target))[:32]
+def address_of(nest: str, target: Target) -> str:
+    """The name of a nest for a target, the same on every machine; `nest` is its `nest_text`."""
+    return key_of("nest", nest, str(target))[:32]

@@ -241,6 +241,6 @@ _MANIFEST: dict[str, Any] = {
         }
     ],
 }
-_RECORDS = f"""{{"inarch records": 2, "count": 1}}
+_RECORDS = f"""{{"inarch records": 3, "count": 1}}
 {{"address": "\\u001b[2J{MARK}", "\\u001b[2J": 1}}
 """

@@ -23,7 +23,7 @@ from inarch.ir.target import machine_of, target_of
 from inarch.machine.machine import Machine
 from inarch.microkernel.identity import identity_of
 from inarch.passes.tensorize.choose import Chooser, KernelTrial, chooser_of
-from inarch.passes.tensorize.keep.memo import key_of_nest
+from inarch.passes.tensorize.keep.memo import nest_text
 from inarch.passes.tensorize.keep.record import way_of
 from inarch.passes.tensorize.report import KernelReport
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
@@ -91,7 +91,7 @@ class _Seen(Instrument):
             for op in block.walk():
                 if isinstance(op, NestOp) and unsuitable(op) is None:
                     nest = strided_nest(op)
-                    address = address_of(key_of_nest(nest), target)
+                    address = address_of(nest_text(nest), target)
                     if address not in self.found:
                         ways = tuple(self._ways(nest, chooser))
                         self.found[address] = Tunable(address, _text(nest), ways)

@@ -12,12 +12,13 @@ from inarch.core.errors import UsageError, unknown
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import WITHOUT, demanded_kernels, excluded_kernels, machine_of, target_of
+from inarch.machine.machine_file import machine_text
 from inarch.microkernel.demanded import demanded_of
 from inarch.microkernel.identity import identity_of
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.passes.tensorize.decide import Deciding, Meter, Usable, choice_of
 from inarch.passes.tensorize.families import families_of
-from inarch.passes.tensorize.keep.memo import Decision, key_of_nest
+from inarch.passes.tensorize.keep.memo import Decision, key_of_nest, nest_text
 from inarch.passes.tensorize.keep.record import Store, checked_candidate_of, decision_of, text_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
@@ -61,7 +62,7 @@ class Chooser:
     """The kernels that are demanded, and those of others that may be taken."""
     tuned: Tuned | None = None
     """Decisions that somebody has measured."""
-    _known: dict[object, Decision] = field(default_factory=dict[object, Decision])
+    _known: dict[str, Decision] = field(default_factory=dict[str, Decision])
 
     def decide(self, nest: StridedNest) -> tuple[Decision, Candidate | None]:
         """What was found for the nest, or for one like it, and the candidate taken for this one."""
@@ -72,14 +73,14 @@ class Chooser:
             if taken is not None or known.taken is None:
                 return known, taken
         decision = self._restored(key, nest) or self._searched(key, nest)
-        self._known[key] = decision = self._with_records(key, nest, decision)
+        self._known[key] = decision = self._with_records(nest, decision)
         return decision, decision.taken
 
-    def _with_records(self, key: object, nest: StridedNest, decision: Decision) -> Decision:
+    def _with_records(self, nest: StridedNest, decision: Decision) -> Decision:
         """The way that somebody has measured, where there is one that can be had as it was."""
         if self.tuned is None:
             return decision
-        address = address_of(key, self.maker.target)
+        address = address_of(nest_text(nest), self.maker.target)
         tuned = self.tuned.ways.get(address)
         if tuned is None:
             return decision
@@ -105,7 +106,7 @@ class Chooser:
             return f"microkernel '{tuned.kernel}' has changed since"
         return (self.usable(instance) if self.usable is not None else None) or taken
 
-    def _restored(self, key: object, nest: StridedNest) -> Decision | None:
+    def _restored(self, key: str, nest: StridedNest) -> Decision | None:
         record = self.kept.get(f"{self.context} {key}") if self.kept is not None else None
         if record is None:
             return None
@@ -124,7 +125,7 @@ class Chooser:
             return of_table
         return next((one for one in self.maker.families(nest) if one.pattern.name == name), None)
 
-    def _searched(self, key: object, nest: StridedNest) -> Decision:
+    def _searched(self, key: str, nest: StridedNest) -> Decision:
         deciding = Deciding(nest, self.maker, self.demanded, self.usable, self.measure)
         decision = deciding.decide(self.families)
         if self.kept is not None and self.guests.isdisjoint(self.maker.refused):
@@ -152,7 +153,8 @@ def chooser_of(
     target, machine = target_of(module), machine_of(module)
     own = {name: one for name, one in templates.items() if name in asked}
     families, unusable = families_of(names, wanted, target, machine)
-    context = repr((names, sorted(own), [str(one) for one in wanted], str(target), machine))
+    wishes = [str(one) for one in wanted]
+    context = repr((names, sorted(own), wishes, str(target), machine_text(machine)))
     maker = Maker(own, target, machine)
     others = {name for name, _ in MICROKERNELS.foreign()}
     guests = frozenset(one.pattern.name for one in families if one.members) & {*demanded, *others}

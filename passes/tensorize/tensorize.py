@@ -35,7 +35,7 @@ from inarch.passes.tensorize.by_hand import calls_of, is_by_hand, note, told
 from inarch.passes.tensorize.choose import Chooser, KernelTrial, chooser_of
 from inarch.passes.tensorize.decide import OUTSIDE, Meter, Usable, choice_of, preference
 from inarch.passes.tensorize.families import families_of
-from inarch.passes.tensorize.keep.memo import key_of_nest
+from inarch.passes.tensorize.keep.memo import nest_text
 from inarch.passes.tensorize.keep.record import Store
 from inarch.passes.tensorize.report import KernelReport, NestReport
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
@@ -251,7 +251,7 @@ def _tensorize_nest(
         op.has_reduction,
         _computes(op),
         likeness={name: round(miss.likeness, 3) for name, miss in decision.misses.items()},
-        address=address_of(key_of_nest(nest), chooser.maker.target),
+        address=address_of(nest_text(nest), chooser.maker.target),
         is_tuned=decision.is_tuned,
     )
 

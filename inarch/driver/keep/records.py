@@ -1,6 +1,6 @@
 """Records of what was tuned: a text file, one nest a line, that compilations read (`--records`).
 
-    {"inarch records": 2, "count": 1}
+    {"inarch records": 3, "count": 1}
     {"address": "...", "cpu": "...", "compiler": "...", "kernel": "gemm-f32", "identity": "...", ...}
 
 `count` is of the lines that were written at once. `inarch tune` appends what it finds as it finds it; what a
@@ -33,7 +33,7 @@ from inarch.machine.find import cpu_name
 from inarch.microkernel.demanded import demanded_of
 from inarch.passes.tuned import Tuned, TunedWay
 
-VERSION = 2
+VERSION = 3
 _HEAD, _COUNT = "inarch records", "count"
 
 _MOST = 1e100

@@ -16,7 +16,7 @@ from inarch.ir.text import parse_module
 from inarch.machine.target import parse
 from inarch.microkernel.identity import identity_of
 from inarch.passes.tensorize.choose import Chooser, chooser_of
-from inarch.passes.tensorize.keep.memo import key_of_nest
+from inarch.passes.tensorize.keep.memo import nest_text
 from inarch.passes.tensorize.keep.record import way_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.weigh.candidates import Candidate
@@ -58,7 +58,7 @@ def _subject() -> tuple[StridedNest, str, Chooser, Candidate]:
     chooser = chooser_of(module, kept=_Store())
     _, taken = chooser.decide(nest)
     assert taken is not None, "it is a product"
-    return nest, address_of(key_of_nest(nest), target), chooser, taken
+    return nest, address_of(nest_text(nest), target), chooser, taken
 
 
 def _seeds() -> list[bytes]:

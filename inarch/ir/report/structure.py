@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -37,3 +38,20 @@ def structure_of(
                 parts.append(len(region.blocks))
                 parts += ((len(block.ops), number(block.args)) for block in region.blocks)
     return tuple(parts)
+
+
+def structure_text(structure: Structure) -> str:
+    """A structure as the IR's printer has it: keys of files must not depend on names of Python classes."""
+    return " ".join(map(_text, structure))
+
+
+def _text(part: object) -> str:
+    if isinstance(part, tuple):
+        return f"({' '.join(map(_text, part))})"  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return printed(part) if isinstance(part, Attribute) else str(part)
+
+
+@lru_cache(maxsize=4096)  # a program has few different ones, and xDSL makes a printer for each
+def printed(attribute: Attribute) -> str:
+    """The text of an attribute."""
+    return str(attribute)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,8 @@ from inarch.driver.keep import decisions as kept
 from inarch.driver.keep import sources
 from inarch.driver.keep.decisions import Decisions, decisions
 from inarch.ir.context import store_of
+from inarch.ir.report import structure
+from inarch.ir.report.facts import facts_of
 from inarch.ir.target import set_machine, set_target
 from inarch.ir.text import parse_module, print_module
 from inarch.machine.find import find_machine
@@ -32,6 +35,8 @@ from inarch.passes.tensorize.keep.memo import Decision
 from inarch.passes.tensorize.report import KernelReport
 from inarch.passes.tensorize.tensorize import tensorize
 from inarch.passes.tensorize.weigh.family import Family
+from inarch.passes.tuned import Tuned
+from inarch.passes.tuned import choose as choose_by
 from inarch.testing.generate import GeneratedProgram, programs
 
 TOYS = Path(__file__).parents[2] / "lit" / "passes" / "tensorize" / "Inputs"
@@ -103,6 +108,40 @@ def test_what_is_restored_is_what_was_decided(level: str, monkeypatch: pytest.Mo
         again = decided(program.text, store, constants=dict(program.constants))
         assert again == (report, text)
     assert not store.missed
+
+
+def test_names_of_classes_are_in_no_address() -> None:
+    """Of records of `inarch tune`, of nests and of choices of passes, nor in keys of kept decisions."""
+
+    def addresses() -> tuple[set[str], list[str], list[str]]:
+        store, tuned, context = Kept(), Tuned({}), new_context()
+        report, _ = decided(PRODUCT, store)
+        structure.printed.cache_clear()  # of an equal attribute the text that it had
+        facts_of(context).put(tuned)
+        module = parse_module(context, PRODUCT)
+        set_target(module, parse("x86-64-v3"))
+        (op,) = [op for op in module.walk() if op.name == "graph.matmul"]
+        choose_by(context, module, "test", [op], "a", ["b"])
+        return set(store.records), [nest.address for nest in report.nests], list(tuned.points)
+
+    before = addresses()
+    assert [len(one) for one in before] == [1, 1, 1]
+    classes = {
+        each
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] in ("inarch", "xdsl")
+        for each in vars(module).values()
+        if isinstance(each, type) and each.__module__.partition(".")[0] in ("inarch", "xdsl")
+    }
+    names = {each: each.__qualname__ for each in classes}
+    try:
+        for each in classes:
+            each.__qualname__ = f"Renamed{each.__name__}"
+        assert "RenamedMachine(" in repr(find_machine("zen4"))
+        assert addresses() == before
+    finally:
+        for each, name in names.items():
+            each.__qualname__ = name
 
 
 def test_operands_that_change_places_are_restored_as_they_were(

@@ -206,7 +206,7 @@ def test_a_long_name_is_printed_without_its_middle(
     Path("twice.mlir").write_text(f"{_GOOD}\n" * 2)
     Path("long.mlir").write_text(_GOOD.replace("return %x", f"return %{_N}"))
     Path("long.json").write_text(
-        json.dumps({"inarch records": 2, "count": 0}) + f'\n{{"{_N}": 1}}\n'
+        json.dumps({"inarch records": 3, "count": 0}) + f'\n{{"{_N}": 1}}\n'
     )
     Path("long.toml").write_text(f"{_N} = 1\n")
     write_npz(Path("long.npz"), {_N: np.zeros(2, np.float32)})

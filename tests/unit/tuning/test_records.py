@@ -37,7 +37,7 @@ WAY: dict[str, Any] = {
     "order": [0, 1, 2], "cost": 90.5, "around": 3.0,
 }  # fmt: skip
 ONE = Record("a1", "cpu", "gcc", "gemm", "id", WAY, 1e-6, 2e-6, 3, where="conv1")
-HEAD = '{"inarch records": 2, "count": 1}'
+HEAD = '{"inarch records": 3, "count": 1}'
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def _line(**changes: Any) -> str:
     ("text", "message"),
     [
         ("", "1: expected the head of a file of records, found what is none"),
-        ("{}", '1: expected {"inarch records": 2, "count": NUMBER}, found another file'),
+        ("{}", '1: expected {"inarch records": 3, "count": NUMBER}, found another file'),
         (
-            '{"inarch records": 3}',
-            "1: expected records of version 2, found 3: they are of a later Inarch; use that one",
+            '{"inarch records": 4}',
+            "1: expected records of version 3, found 4: they are of a later Inarch; use that one",
         ),
         (
-            '{"inarch records": 1}',
-            "1: expected records of version 2, found 1: they are of an earlier Inarch; tune into "
+            '{"inarch records": 2}',
+            "1: expected records of version 3, found 2: they are of an earlier Inarch; tune into "
             "another file",
         ),
         (
@@ -112,7 +112,7 @@ def _line(**changes: Any) -> str:
             f"{HEAD.replace('1', chr(34) + '1' + chr(34))}\n{_line()}",
             "1: count: expected a whole number from 0 on, found '1'",
         ),
-        ('{"inarch records": 2}', "1: count: expected a whole number from 0 on, found nothing"),
+        ('{"inarch records": 3}', "1: count: expected a whole number from 0 on, found nothing"),
         (
             f"{HEAD}\n{_line(thread=2)}",
             f"2: no field 'thread'; did you mean 'threads'? Known: {', '.join(sorted(asdict(ONE)))}",
