@@ -26,7 +26,7 @@ from sight import CODE, Probe, Sight, likely, probed
 ROOT = Path(__file__).resolve().parents[2]
 FAST = "not slow and not fuzz"
 """What the gate runs."""
-FIRST, SECOND = 8.0, 4.0
+FIRST, SECOND = 6.0, 4.0
 """CPU seconds of tests that run the statement; of others, where an import runs it, too."""
 NOT_RUN = "not run"
 """The outcome for a fault in a statement that none of the watched tests runs."""
