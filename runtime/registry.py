@@ -24,8 +24,6 @@ class Registry(Mapping[str, Callable[..., object]]):
         self._lock = short_lock()
 
     def __getitem__(self, name: str) -> Callable[..., object]:
-        if name not in self._functions:
-            raise KeyError(name)
         return self._functions[name]
 
     def __iter__(self) -> Iterator[str]:

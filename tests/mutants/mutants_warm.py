@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -92,7 +92,10 @@ class _Room:
             return CANNOT
         by_name = {item.nodeid: item for item in self.items}
         every = [*self.lit, *(item.nodeid for item in mutants_probe.ordered(self.items))]
-        names: list[str] = request["tests"] or every
+        asked: list[str] = request["tests"] or every
+        names = [
+            name for one in asked for name in (_cases(one, by_name) if one.endswith("[") else [one])
+        ]
         items = [by_name[name] for name in names if name in by_name]
         following = dict(zip(items, [*items[1:], None], strict=True)) if items else {}
         for name in names:
@@ -122,6 +125,11 @@ class _Room:
                 return False
             function.__code__ = new
         return True
+
+
+def _cases(test: str, names: Iterable[str]) -> list[str]:
+    """All cases of a test that is named up to its bracket."""
+    return [name for name in names if name.startswith(test)]
 
 
 CANNOT = 71

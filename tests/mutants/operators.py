@@ -322,8 +322,8 @@ def _calls(node: ast.AST, place: Places) -> Iterator[Edit]:
 
 
 _KEYS = ("key", "hash", "digest")
-_CHECKS = {"strict", "location"}
-"""Arguments that only check invariants, or that errors alone read: correct code gives the same without."""
+_CHECKS = {"strict", "location", "stacklevel"}
+"""Arguments that only check invariants, or that errors and warnings alone read."""
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
 

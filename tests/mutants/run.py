@@ -216,16 +216,18 @@ def try_all(
                 break
             if not faults:
                 continue
-            count += len(faults)
             copy = copy or Copy.make(folder.resolve() / "tree", options.tests or ())
             left = end - time.monotonic()
             paths = sorted({fault.path for fault in faults if not fault.tests})
-            look = min(max(left / 6, 8), 10 + 6 * len(paths))
+            look, most = 10.0 + 6 * len(paths), FIRST
             if options.again:  # few faults, each worth a longer look
-                tests_s = (40.0 + 20 * len(paths), 40.0)
-            else:
-                tests_s = (look, FIRST)
-            with copy.watched(paths, *tests_s) as tests:
+                look, most = 2 * look, 3 * most
+            if (
+                outcomes and left < 2 * look
+            ):  # who looks at too few tests finds survivors that are none
+                break
+            with copy.watched(paths, min(look, max(left / 6, 8)), most) as tests:
+                count += len(faults)
                 if paths:
                     seen = f"{len(faults)} faults of {len(paths)} files"
                     say(f"{len(tests.sight.seconds)} tests look at {seen}")

@@ -167,6 +167,15 @@ class Sight:
         found = self.hits[min(around, key=lambda each: each[2] - each[1])]
         return found & self.seconds.keys(), "" in found
 
+    def tables_of(self, path: str) -> list[str]:
+        """The tests of several cases of which one runs something of a file, the quickest first.
+
+        By their names up to the bracket of a case.
+        """
+        hits = {test for probe, tests in self.hits.items() if probe[0] == path for test in tests}
+        quick = sorted(hits & self.seconds.keys(), key=lambda test: (self.seconds[test], test))
+        return list(dict.fromkeys(test[: test.index("[") + 1] for test in quick if "[" in test))
+
     def cheapest(self, tests: Iterable[str], most: float) -> list[str]:
         """As many as take so long together, those of one file side by side."""
         found: dict[str, list[str]] = {}

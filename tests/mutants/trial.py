@@ -26,7 +26,7 @@ from sight import CODE, Probe, Sight, likely, probed
 ROOT = Path(__file__).resolve().parents[2]
 FAST = "not slow and not fuzz"
 """What the gate runs."""
-FIRST, SECOND = 8.0, 4.0
+FIRST, SECOND = 6.0, 4.0
 """CPU seconds of tests that run the statement; of others, where an import runs it, too."""
 NOT_RUN = "not run"
 """The outcome for a fault in a statement that none of the watched tests runs."""
@@ -243,7 +243,10 @@ class Watched:
             if fresh:
                 shutil.rmtree(build, ignore_errors=True)
                 kept.rename(build)
-        if fault.tests and by.startswith("tests/") and self._by_named([shlex.quote(by)]):
+        named = fault.tests and by.startswith("tests/") and self._by_named([shlex.quote(by)])
+        if named or (
+            self.ask and "[" in by and by not in self.sight.seconds and self._by_warm([by], "")
+        ):
             verdict, by = "not tried", f"{by} fails without it, too"
         return Outcome(fault, verdict, by, round(time.monotonic() - start, 1), *fault.lines(text))
 
@@ -258,18 +261,23 @@ class Watched:
         listed = sight.cheapest(reached, self.most)
         others = sight.cheapest(set(sight.seconds) - reached, SECOND) if anywhere else []
         by = self._by_warm(listed, fault.path)
+        if not by and (tables := sight.tables_of(fault.path)):  # cases that nobody has looked at
+            by = self._by_warm(tables, fault.path, str(self.most / 2)) or by
         if by is None or (not by and anywhere):  # what an import has done is as it was
             by = self._by_fresh(listed) or self._by_fresh(others)
         return ("seen", by) if by else ("survived", f"{len(listed) + len(others)} tests")
 
-    def _by_warm(self, tests: Sequence[str], path: str) -> str | None:
-        """The test that fails by the fault alone; empty if none does, None: unknown."""
+    def _by_warm(self, tests: Sequence[str], path: str, most: str = "") -> str | None:
+        """The test that fails by the fault alone; empty if none does, None: unknown.
+
+        After `most` CPU seconds no other test begins.
+        """
         if not tests or self.ask is None:
             return ""
         log = self.copy.root / "mutants.log"
         log.unlink(missing_ok=True)
-        limit = 4 * sum(self.sight.seconds[test] for test in tests) + 10
-        code = self.ask(tests, path, limit, {"RECORD": "", "CPU": ""})
+        limit = 4 * sum(self.sight.seconds.get(test, SECOND) for test in tests) + 10
+        code = self.ask(tests, path, limit, {"RECORD": "", "CPU": most})
         if code == CANNOT:
             return None
         return "" if code == 0 else _seen(log, "a hang" if code == "hang" else "")

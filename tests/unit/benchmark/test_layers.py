@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import onnx
 import pytest
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch.benchmark.harness import Harness
@@ -36,6 +37,7 @@ from inarch.benchmark.subject.subject import compile_layer
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.lazy import Array
 from inarch.dialects import new_context
+from inarch.dialects.loop.control import CallOp
 from inarch.driver.compiler import import_model, lower
 from inarch.ir.text import parse_module
 from inarch.machine.target import parse
@@ -280,10 +282,49 @@ def test_what_a_step_reads_is_no_step() -> None:
     module.verify()
 
 
-def test_operations_of_a_microkernel_are_those_of_its_meaning() -> None:
-    """Its accumulating statement, at every point of the loops: [8, 5] by [5, 48]."""
-    (step,) = split_steps(parse_module(new_context(), MICROKERNEL_CALL))
-    assert (step.kernel, step.computes, step.flops) == ("kernel", True, 2 * 8 * 5 * 48)
+def test_operations_of_steps_are_those_of_their_reductions() -> None:
+    """Of a microkernel, of its accumulating statement, at every point of the loops: [8, 5] by [5, 48]."""
+    functions = "".join(
+        f"""
+func.func private @{name}(%a: memref<8x5xf32>, %b: memref<5x48xf32>, %c: memref<8x48xf32>) {{
+  {"loop.for %i = 0 to 3 {" * is_repeated}
+  loop.nest (m = 8{", k = 5 reduction" * is_sum}) ins(%a[m, {"k" if is_sum else "0"}] : memref<8x5xf32>)
+      outs(%c[m, 0]{" init 0.0" * is_sum} : memref<8x48xf32>) {{
+  ^bb0(%x: f32, %o: f32):
+    {body}
+  }}
+  {"loop.yield }" * is_repeated}
+  func.return
+}}"""
+        for name, is_repeated, is_sum, body in (
+            ("sum", True, True, "%s = arith.addf %x, %o : f32 loop.yield %s : f32"),
+            ("neg", False, False, "%s = arith.negf %x : f32 loop.yield %s : f32"),
+            ("copy", True, False, "loop.yield %x : f32"),
+        )
+    )
+    calls = "".join(
+        f"loop.call @{name}(%a, %b, %c) : memref<8x5xf32>, memref<5x48xf32>, memref<8x48xf32>\n"
+        for name in ("sum", "neg", "copy")
+    )
+    text = (
+        MICROKERNEL_CALL.replace("  loop.call @kernel", f"  {calls}  loop.call @kernel") + functions
+    )
+    module = parse_module(new_context(), text)
+    steps = split_steps(module)
+    assert [(step.kernel, step.computes, step.flops) for step in steps] == [
+        ("sum", True, 3 * 8 * 5),
+        ("neg", True, 0),
+        ("copy", False, 0),
+        ("kernel", True, 2 * 8 * 5 * 48),
+    ]
+    for step in steps:  # each alone in its function
+        (alone,) = (
+            op
+            for op in module.body.ops
+            if isinstance(op, FuncOp) and op.sym_name == StringAttr(step.function)
+        )
+        (call,) = (op for op in alone.walk() if isinstance(op, CallOp))
+        assert call.callee.root_reference.data == step.kernel
 
 
 def test_a_machine_without_the_features_says_so() -> None:

@@ -177,6 +177,9 @@ def test_two_distributions_in_one_environment_are_a_warning(tmp_path: Path) -> N
         (tmp_path / name).mkdir()
     (tmp_path / "inarch-1.txt").touch()
     check_alone(tmp_path)
+    alone = tmp_path / "alone"
+    (alone / "inarch-0.2.0.dev0.dist-info").mkdir(parents=True)
+    check_alone(alone)
     both = Path(shutil.copytree(tmp_path, tmp_path / "both"))
     (both / "inarch-0.2.0.dev0.dist-info").mkdir()
     with pytest.warns(UserWarning, match="both installed") as caught:

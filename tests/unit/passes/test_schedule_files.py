@@ -253,6 +253,33 @@ def test_a_wrong_text_is_refused_where_it_is_wrong(schedule: str, message: str) 
             's:1:13: error: fuse at "dense": expected a block of m from 1 on, found 0',
         ),
         (
+            'at "dense": fuse "neg"[1] over m 4',
+            's:1:13: error: fuse at "dense": expected producers in the program\'s order, and before '
+            "their consumer",
+        ),
+        (
+            'at "dense": fuse "dense" over m 4',
+            's:1:13: error: fuse at "dense": expected different nests of one block',
+        ),
+        (
+            'at "neg"[2]: fuse "dense" over h 2',
+            's:1:14: error: fuse at "neg"[2]: expected a loop.nest, found a loop.for',
+        ),
+        (
+            'at "neg"[1]: split j 11; unroll ji',
+            's:1:1: error: at "neg"[1]: expected reads inside of their operands, where iterators are '
+            "unrolled or vectors, found operand 0 read at 0 to 32 in dimension 1 of 32 elements; cache "
+            "it first, or split by a factor that divides",
+        ),
+        (
+            'at "neg"[2]: without-kernel gemm-f32',
+            's:1:14: error: without-kernel at "neg"[2]: expected a loop.nest, found a loop.for',
+        ),
+        (
+            'at "dense": algorithm conv direct',
+            "s:1:13: error: expected 'algorithm' before the first 'at': it is chosen before loops",
+        ),
+        (
             'at "scan": fuse over i 2',
             's:1:12: error: fuse at "scan": expected a nest in parts, found a scan, whose chain '
             "goes on from turn to "
@@ -277,6 +304,14 @@ def test_steps_go_on_from_what_is_there() -> None:
 @pytest.mark.parametrize(
     ("schedule", "has"),
     [
+        ('at "neg"[1]: split i 4', "ins(%t[io * 4 + ii, j] : memref"),
+        ('at "neg"[1]: split i 3', "ins(%t[io * 3 + ii, j] pad 0.0 : memref"),
+        ('at "neg"[1]: unroll j', "outs(%y[i, j] : memref<8x32xf32>) attributes {inarch.keep}"),
+        ('at "dense": tile k 6 n 16', "m = 8, no = 2, ko = 4 reduction, ki = 6 reduction, ni = 16"),
+        (
+            'at "dense": split k 6; tile reassociate ko 2 ki 3',
+            "koi = 2 reduction, kii = 3 reduction",
+        ),
         ('at "neg"[2]: split h 3', "loop.for %ho = 0 to 3"),
         ('at "neg"[2]: split h 7 -> block lane; split v 5', "loop.for %lane = 0 to 7"),
         ('at "neg"[2]: interchange v h', None),
@@ -284,7 +319,7 @@ def test_steps_go_on_from_what_is_there() -> None:
     ],
 )
 @pytest.mark.every_case(reason="each is another loop")
-def test_loops_that_begin_behind_0_mean_what_they_meant(schedule: str, has: str | None) -> None:
+def test_steps_mean_what_the_program_meant(schedule: str, has: str | None) -> None:
     context = new_context()
     module = parse_module(context, PROGRAM)
     after = module.clone()

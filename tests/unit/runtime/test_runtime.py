@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -25,10 +26,12 @@ from inarch.core.errors import ArgumentError, EnvironmentFault, InarchError, Usa
 from inarch.machine import target
 from inarch.machine.toolchain import find_compiler
 from inarch.runtime import registry
+from inarch.runtime.computed import counted, shown
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
 from inarch.runtime.module import Module, load
 from inarch.runtime.tensor import Array
+from inarch.runtime.threads import threads_here
 
 MakeProgram = Callable[..., Path]
 
@@ -359,6 +362,7 @@ import sys
 import numpy as np
 from inarch.runtime.module import load
 from inarch.runtime.tensor import Array
+from inarch.runtime.threads import threads_here
 x = np.zeros((2, 3), np.float32)
 seen = set()
 print("ready", flush=True)
@@ -646,6 +650,36 @@ def test_imports_in_threads(importer: Path) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
+
+
+def test_a_limit_of_threads_holds_while_a_function_runs() -> None:
+    """That of the call, else that of the function."""
+    port, runs = Port("x", DTYPES["f32"], (2,)), list[int]()
+    signature = Signature((port,), (replace(port, name="y"),))
+    function = Function("main", signature, lambda _: runs.append(threads_here()))
+    x = np.zeros(2, np.float32)
+    for each in (function, function.with_threads(3), function.with_threads(3).alone()):
+        each(x)
+        each(x, threads=1)
+    assert runs == [0, 1, 3, 1, 3, 1]
+
+
+def test_results_of_computed_size_are_parts_or_copies() -> None:
+    """An output that says a size of another is not given to callers; copies are of parts alone."""
+    x, y = np.arange(20).reshape(4, 5), np.arange(3)
+    arrays = (np.array(2), x, y, np.array(4))
+    sizes = ((), ((0, 0), (1, 3)), (), ())
+    assert shown(sizes) == [1, 2]
+    for is_copy in (False, True):
+        part, whole = counted(sizes, arrays, copy=is_copy)
+        np.testing.assert_array_equal(part, x[:2, :4])
+        assert np.shares_memory(part, x) == (not is_copy)
+        assert whole is y
+    for count in (5, -1):
+        with pytest.raises(
+            InarchError, match=f"output 1: expected a size of at most 4, found {count}"
+        ):
+            counted(sizes, (np.array(count), *arrays[1:]))
 
 
 def test_the_registry() -> None:

@@ -1,6 +1,7 @@
 // RUN: inarch-opt %s -p 'use-kernel{nest=dense kernel=gemm-f32}' --verify-semantics | filecheck %s
 // RUN: not inarch-opt %s -p 'use-kernel{nest=neg kernel=gemm-f32}' 2>&1 | filecheck %s --check-prefix=BODY
 // RUN: not inarch-opt %s -p 'use-kernel{nest=kept kernel=gemm-f32}' 2>&1 | filecheck %s --check-prefix=KEPT
+// RUN: not inarch-opt %s -p 'use-kernel{nest=dense kernel=""}' 2>&1 | filecheck %s --check-prefix=NONE
 
 module attributes {inarch.target = "x86-64-v3"} {
 func.func @main(%x: memref<8x24xf32>, %w: memref<24x32xf32>, %y: memref<8x32xf32> {inarch.result}) {
@@ -28,3 +29,4 @@ func.func @main(%x: memref<8x24xf32>, %w: memref<24x32xf32>, %y: memref<8x32xf32
   func.return
 }
 }
+// NONE: error: use-kernel: expected a microkernel, found none
