@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
-    from inarch.driver.compiler import compile
+    from inarch.driver.compile import compile
     from inarch.runtime.module import Module, load
     from inarch.runtime.threads import threads
 
@@ -40,7 +40,7 @@ BEGAN_NS = time.time_ns()
 """When this process began to read Inarch: a file that changes later may not be what runs."""
 
 _HOMES = {
-    "compile": "inarch.driver.compiler",
+    "compile": "inarch.driver.compile",
     "compute": "inarch.computation",
     "load": "inarch.runtime.module",
     "threads": "inarch.runtime.threads",

@@ -24,7 +24,7 @@ from onnx.helper import (
 
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError
 from inarch.core.lazy import np
-from inarch.driver.compiler import compile as compile_model
+from inarch.driver.compile import compile as compile_model
 from inarch.driver.open_model import OpenModule
 from inarch.frontends.open import OpenSizesError
 

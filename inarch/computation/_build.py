@@ -8,7 +8,7 @@ from inarch.artifact.manifest import Port
 from inarch.computation._lower import lower
 from inarch.computation._types import Typed
 from inarch.dialects import new_context
-from inarch.driver.compiler import compile as compile_module
+from inarch.driver.compile import compile as compile_module
 from inarch.driver.options import Options
 from inarch.runtime.module import Module
 

@@ -27,6 +27,8 @@ class InarchError(Exception):
         self.where = where
         self.more: Sequence[InarchError] = ()
         """What else is wrong with the same program, where all of it was looked at."""
+        self.after = ""
+        """The pass after which the program was found to be wrong."""
 
     def __str__(self) -> str:
         place = "" if self.where is None else f"{_short(self.where, _LONGEST_PLACE)}: "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
@@ -20,6 +20,7 @@ from inarch.definitions.functions import Signature, functions_of, random_array
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.ir.context import store_of
 from inarch.ir.location import location_text
+from inarch.ir.names import symbols_of
 
 Observer = Callable[[Operation, Frame], None]
 """Sees each op of a function's body, after it, and the values so far."""
@@ -68,11 +69,7 @@ class _Run:
     def state(self, domain: Domain, garbage: int = 0) -> RunState:
         """A state with nothing in its memory."""
         functions = functions_of(self.module)
-        symbols = {
-            name.data: op
-            for op in self.module.body.ops
-            if isinstance(name := op.properties.get("sym_name"), StringAttr)
-        }
+        symbols = symbols_of(self.module)
         made = RunState(
             functions, symbols, store_of(self.context), domain, garbage, imports=self.imports
         )

@@ -21,7 +21,7 @@ from inarch.diagnosis.contained import CrashError, contained, run_contained
 from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
-from inarch.driver.compiler import compile as compile_model
+from inarch.driver.compile import compile as compile_model
 from inarch.driver.options import Options
 from inarch.ir.context import store_of
 from inarch.ir.functions import is_public

@@ -1,7 +1,6 @@
-"""From a model to a running module.
+"""From a model to an artifact.
 
-module = compile("model.onnx")              # import, run the pipeline, emit, build, load
-build("model.onnx", "model.inarch")         # the same into a file
+build("model.onnx", "model.inarch")         # import, run the pipeline, emit, build
 lower(context, module, "loop")              # the IR at any level
 """
 
@@ -11,6 +10,7 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -18,14 +18,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch.backends.host import BuildRequest, Progress, shipped_parts
+from inarch.backends.host import BuildRequest, Program, Progress, shipped_parts
 from inarch.core.arguments import checked_metadata, checked_text
 from inarch.core.cache import check_writable
 from inarch.core.collector import collected_rarely
 from inarch.core.errors import (
     InarchError,
     InternalError,
-    UnsupportedError,
     UsageError,
     unknown,
 )
@@ -41,7 +40,6 @@ from inarch.driver.keep.kept import FilesNamed
 from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import DEFAULT_HOST, Options, Settings
 from inarch.driver.weighing import prepare_weighing
-from inarch.frontends.open import OpenSizesError
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import (
@@ -74,56 +72,12 @@ if TYPE_CHECKING:
     from inarch.backends.emitted import Emitted
     from inarch.driver.watch import Watch
     from inarch.passes.tensorize.report import KernelReport
-    from inarch.runtime.module import Module
 
 LEVELS = ("graph", "loop", "kernel")
 """What `--emit` shows; `graph` still has the composites in it."""
 
 Source = Any
 """A path (.onnx, .mlir), the bytes of an ONNX file, an `onnx.ModelProto`, or an xDSL ModuleOp."""
-
-
-def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
-    source: Source,
-    options: Options | None = None,
-    *,
-    context: Context | None = None,
-    progress: Progress | None = None,
-    **settings: Unpack[Settings],
-) -> Module:
-    """Compiles a model and loads it.
-
-    `settings` are fields of `Options`, which says what each is for: `compile(model, target="x86-64-v3")`.
-    `context` is that of a ModuleOp `source`; the module is consumed.
-
-    A model that leaves sizes open is compiled for those that it is called with, and keeps each; so are small
-    inputs that decide shapes, such as the shape of a Reshape (`inarch.driver.open_model`).
-
-    Raises InarchError for a bad model or backend, EnvironmentFault when there is no C compiler.
-    """
-    from inarch.runtime.module import load
-
-    chosen = Options.of(options, settings)
-    with scratch("inarch-compiler-") as folder:
-        path = folder / "model.inarch"
-        try:
-            build(source, path, chosen, context=context, progress=progress)
-        except (OpenSizesError, UnsupportedError) as error:
-            deciding = error.deciding if isinstance(error, UnsupportedError) else ()
-            is_open = isinstance(error, OpenSizesError) or deciding
-            if not is_open or chosen.specialize or context is not None:
-                raise
-            from inarch.driver.open_model import open_model
-
-            found = open_model(source, chosen, deciding, _build_in)
-            if found is None:
-                raise
-            return found
-        return load(path)  # which maps the file: its name is not needed any more
-
-
-def _build_in(source: Source, output: Path, options: Options, context: Context) -> Built:
-    return build(source, output, options, context=context)
 
 
 @collected_rarely()
@@ -146,97 +100,161 @@ def build(
     """
     check_writable(Path(output))
     chosen = Options.of(options, settings)
-    metadata = checked_metadata(chosen.metadata)
-    host = find_host(chosen.host)
+
+    def make(one: Source, own: Options, path: Path) -> Built:
+        return Compilation(one, path, own, context, progress, instruments, note).run()
+
     names = names_of(checked_text("target", chosen.target, "x86-64-v3"))
-    if len(names) > 1:
+    if len(names) == 1:
+        return make(source, chosen, Path(output))
+    host = find_host(chosen.host)
+    wanted = [(name, resolve(host, name)) for name in names]
+    return build_variants(source, Path(output), wanted, chosen, make)
 
-        def make(one: Source, own: Options, path: Path) -> Built:
-            return build(
-                one,
-                path,
-                own,
-                context=context,
-                progress=progress,
-                instruments=instruments,
-                note=note,
-            )
 
-        wanted = [(name, resolve(host, name)) for name in names]
-        return build_variants(source, Path(output), wanted, chosen, make)
-    pipeline = chosen.passes()
-    ctx = context if context is not None else new_context()
-    module = import_model(source, ctx, chosen)
-    path = source if isinstance(source, str | Path) else None
-    provenance = provenance_of(source, ctx, metadata)
-    del source
-    _check_functions(module)
-    watch: Watch | None = None
-    watching = list(instruments)
-    if chosen.verify_semantics is not None:
+class Compilation:
+    """One model on its way into one artifact, for one target."""
+
+    def __init__(
+        self,
+        source: Source,
+        output: Path,
+        options: Options,
+        context: Context | None = None,
+        progress: Progress | None = None,
+        instruments: Sequence[Instrument] = (),
+        note: Callable[[str], None] | None = None,
+    ) -> None:
+        """As `build`. Raises UsageError for options that are wrong by themselves."""
+        self._source = source
+        self._output = output
+        self._options = options
+        self._metadata = checked_metadata(options.metadata)
+        self._host = find_host(options.host)
+        self._pipeline = options.passes()
+        self._context = context if context is not None else new_context()
+        self._progress = progress
+        self._instruments = instruments
+        self._note = note
+
+    def run(self) -> Built:
+        """The steps, each once. Raises InarchError."""
+        module = import_model(self._source, self._context, self._options)
+        provenance = provenance_of(self._source, self._context, self._metadata)
+        if not isinstance(self._source, str | Path):
+            self._source = None  # it may be large, and nothing needs it any more
+        _check_functions(module)
+        watch = self._watch(module)
+        self._lower(module, watch)
+        emitted = _emitted(self._context)
+        program = self._emit(module, emitted)
+        request = BuildRequest(
+            self._host.name,
+            self._context,
+            module,
+            emitted,
+            self._output,
+            self._progress,
+            jobs=self._options.jobs,
+            timeout=self._options.timeout,
+            provenance={
+                **provenance,
+                **numerics_of(module, facts_of(self._context).get(Algorithms)),
+            },
+            is_relocatable=self._options.relocatable,
+            is_embedding=self._options.embed,
+        )
+        with _calls_beside(module):
+            self._build(program, request, watch)
+        return self._built(module, program, emitted)
+
+    def _watch(self, module: ModuleOp) -> Watch | None:
+        """Who runs the program after each pass, where that is asked for."""
+        if self._options.verify_semantics is None:
+            return None
         from inarch.driver.watch import watch_program
 
-        watch = watch_program(ctx, module, chosen.verify_semantics, note)
-        watching.append(watch)
-    prepare_weighing(ctx, chosen.host, measure=chosen.measure_regions)
-    try:
-        _run(ctx, module, pipeline, chosen, [*watching, *_progress(progress)])
-        verify_module(module)
-    except Exception as error:
+        return watch_program(self._context, module, self._options.verify_semantics, self._note)
+
+    def _lower(self, module: ModuleOp, watch: Watch | None) -> None:
+        """Runs the pipeline, and verifies what it made. Raises the error of the pass that broke it."""
+        options = self._options
+        watching = [*self._instruments, *([watch] if watch is not None else [])]
+        meter = build if options.measure_regions else None
+        prepare_weighing(self._context, options.host, measure=meter)
+        try:
+            everyone = [*watching, *_progress(self._progress)]
+            _run(self._context, module, self._pipeline, options, everyone)
+            verify_module(module)
+        except Exception as error:
+            if (blamed := self._blamed(error, module)) is None:
+                raise
+            raise blamed from error
+        _warn_of_idle_passes(self._context, self._pipeline)
+
+    def _blamed(self, error: Exception, module: ModuleOp) -> InarchError | None:
+        """The error of the pass that left a wrong program, where that may be why `error` was raised.
+
+        The model is read once more, and verified after each pass; no backend emits again.
+        """
+        options, path = self._options, self._source
         told = isinstance(error, InarchError) and not isinstance(error, InternalError)
-        is_sound = told and not _is_wrong(
-            module
-        )  # what a pass says of a program, or of what was asked
-        if path is None or is_sound or chosen.verify_each or chosen.verify_semantics is not None:
-            raise
-        raise _blamed(error, path, chosen, pipeline) from error
-    _warn_of_idle_passes(ctx, pipeline)
-    emitted = _emitted(ctx)
-    said = [(*one.emission.libraries, *one.emission.include_dirs) for one in emitted]
-    facts_of(ctx).put(FilesNamed(tuple(Path(path) for paths in said for path in paths)))
-    check_parts(host, emitted)
-    program = emit(host, ctx, module)
-    for line in program.notes:
-        warnings.warn(line, stacklevel=2)
-    request = BuildRequest(
-        host.name,
-        ctx,
-        module,
-        emitted,
-        Path(output),
-        progress,
-        jobs=chosen.jobs,
-        timeout=chosen.timeout,
-        provenance={**provenance, **numerics_of(module, facts_of(ctx).get(Algorithms))},
-        is_relocatable=chosen.relocatable,
-        is_embedding=chosen.embed,
-    )
-    with _calls_beside(module):
+        is_sound = told and not _is_wrong(module)  # it is said of the program, or of what was asked
+        is_watched = options.verify_each or options.verify_semantics is not None
+        if path is None or is_sound or is_watched:
+            return None
+        context = new_context()
+        passes = [one for one in self._pipeline if one.name != "emit-offloaded"]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                again = import_model(path, context, options)
+                run_pipeline(context, again, passes, [Verifier()])
+        except InarchError as found:
+            return found if found.after else None
+        except Exception:  # noqa: BLE001 - the crash again, which `error` tells of
+            return None
+        return None
+
+    def _emit(self, module: ModuleOp, emitted: Sequence[Emitted]) -> Program:
+        """What the host writes; the files that backends named are a fact."""
+        said = [(*one.emission.libraries, *one.emission.include_dirs) for one in emitted]
+        facts_of(self._context).put(FilesNamed(tuple(Path(path) for path in chain(*said))))
+        check_parts(self._host, emitted)
+        program = emit(self._host, self._context, module)
+        for line in program.notes:
+            warnings.warn(line, stacklevel=2)
+        return program
+
+    def _build(self, program: Program, request: BuildRequest, watch: Watch | None) -> None:
+        """Writes the artifact; under watch only where it computes what the program meant at first."""
         if watch is None:
-            build_program(host, program, request)
-        else:
-            with scratch(".inarch-", Path(output).parent) as folder:
-                trial = folder / "trial.inarch"
-                build_program(host, program, replace(request, output=trial))
-                watch.check_artifact(trial)
-                trial.replace(output)
-    return Built(
-        path=Path(output),
-        name=program.name,
-        host=host.name,
-        target=str(target_of(module)),
-        machine=machine_of(module).name,
-        kernels=program.kernel_count,
-        weights_bytes=program.weights_bytes,
-        workspace_bytes=program.workspace_bytes,
-        offloaded={one.backend: one.emission.symbols for one in emitted},
-        reused={one.backend: one.reused for one in emitted if one.reused},
-        shipped_bytes=sum(map(len, shipped_parts(emitted).values())),
-        microkernels=microkernels_of(ctx),
-        tuned=tuned_nests_of(ctx),
-        chosen=tuned_choices_of(ctx),
-        passes=_foreign(pipeline),
-    )
+            build_program(self._host, program, request)
+            return
+        with scratch(".inarch-", self._output.parent) as folder:
+            trial = folder / "trial.inarch"
+            build_program(self._host, program, replace(request, output=trial))
+            watch.check_artifact(trial)
+            trial.replace(self._output)
+
+    def _built(self, module: ModuleOp, program: Program, emitted: Sequence[Emitted]) -> Built:
+        return Built(
+            path=self._output,
+            name=program.name,
+            host=self._host.name,
+            target=str(target_of(module)),
+            machine=machine_of(module).name,
+            kernels=program.kernel_count,
+            weights_bytes=program.weights_bytes,
+            workspace_bytes=program.workspace_bytes,
+            offloaded={one.backend: one.emission.symbols for one in emitted},
+            reused={one.backend: one.reused for one in emitted if one.reused},
+            shipped_bytes=sum(map(len, shipped_parts(emitted).values())),
+            microkernels=microkernels_of(self._context),
+            tuned=tuned_nests_of(self._context),
+            chosen=tuned_choices_of(self._context),
+            passes=_foreign(self._pipeline),
+        )
 
 
 @contextmanager
@@ -256,25 +274,6 @@ def _is_wrong(module: ModuleOp) -> bool:
     except InarchError:
         return True
     return False
-
-
-def _blamed(error: Exception, path: str | Path, options: Options, pipeline: Pipeline) -> Exception:
-    """The error of the pass that left a wrong program, where that was it; else `error`.
-
-    The model is read once more, and verified after each pass; no backend emits again.
-    """
-    context = new_context()
-    passes = [one for one in pipeline if one.name != "emit-offloaded"]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = import_model(path, context, options)
-            run_pipeline(context, module, passes, [Verifier()])
-    except InarchError as found:
-        return found if "(after pass '" in found.message else error
-    except Exception:  # noqa: BLE001 - the crash again, which `error` tells of
-        return error
-    return error
 
 
 def _emitted(context: Context) -> tuple[Emitted, ...]:
@@ -310,31 +309,10 @@ def import_model(
 
     Raises UsageError for a kind of file that no frontend reads, and for an argument of another type.
     """
-    from inarch.core.arguments import checked_dims, checked_shapes, checked_values
-    from inarch.driver.sizes import joined, sets_of
-    from inarch.frontends import Sizes, read_model
-    from inarch.frontends.values import fix_arguments
-
     chosen = Options.of(options, settings)
-    sizes = Sizes(
-        checked_dims(chosen.dims), checked_shapes(chosen.shapes), checked_values(chosen.values)
-    )
     host = find_host(chosen.host)
     resolved = resolve(host, checked_text("target", chosen.target, "x86-64-v3"))
-    if isinstance(source, ModuleOp):
-        module = source
-        fix_arguments(module, sizes.values, context)
-        if chosen.specialize:
-            raise UsageError("specialize: expected a model with open sizes, found a module")
-    elif sets := sets_of(chosen.specialize):
-
-        def read(dims: Mapping[str, int]) -> ModuleOp:
-            both = {**sizes.dims, **dims}
-            return read_model(source, context, replace(sizes, dims=both))
-
-        module = joined(sets, read)
-    else:
-        module = read_model(source, context, sizes)
+    module = _read(source, context, chosen)
     check_count(module)
     _set_wishes(module, chosen)
     if chosen.records:
@@ -357,6 +335,29 @@ def import_model(
     verify_module(module)
     check_marks(module)
     return module
+
+
+def _read(source: Source, context: Context, chosen: Options) -> ModuleOp:
+    """The program, with the sizes and values that are asked for; of several sets of sizes, all functions."""
+    from inarch.core.arguments import checked_dims, checked_shapes, checked_values
+    from inarch.driver.sizes import joined, sets_of
+    from inarch.frontends import Sizes, read_model
+    from inarch.frontends.values import fix_arguments
+
+    sizes = Sizes(
+        checked_dims(chosen.dims), checked_shapes(chosen.shapes), checked_values(chosen.values)
+    )
+    if isinstance(source, ModuleOp):
+        fix_arguments(source, sizes.values, context)
+        if chosen.specialize:
+            raise UsageError("specialize: expected a model with open sizes, found a module")
+        return source
+
+    def read(dims: Mapping[str, int]) -> ModuleOp:
+        return read_model(source, context, replace(sizes, dims={**sizes.dims, **dims}))
+
+    sets = sets_of(chosen.specialize)
+    return joined(sets, read) if sets else read({})
 
 
 def _set_wishes(module: ModuleOp, chosen: Options) -> None:
@@ -433,7 +434,7 @@ def lower(
     elif last in whole:
         whole = whole.until(last).closed()
     watching: Sequence[Instrument] = watch(whole) if watch is not None else ()
-    prepare_weighing(context, measure=wish.measure)
+    prepare_weighing(context, measure=build if wish.measure else None)
     _run(context, module, whole, Options(), [*watching, *_progress(progress)])
     _warn_of_idle_passes(context, asked)
     verify_module(module)

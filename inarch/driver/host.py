@@ -23,7 +23,6 @@ from inarch.backends.host import (
 )
 from inarch.core.arguments import checked_text
 from inarch.core.errors import InarchError, UnsupportedError, UsageError, unknown
-from inarch.driver.options import DEFAULT_HOST
 from inarch.machine.find import find_machine, this_machine
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
@@ -31,7 +30,7 @@ from inarch.machine.target import Target
 
 def find_host(name: str) -> Host[Any]:
     """The host `name`. Raises UsageError for a name that nothing has."""
-    if checked_text("host", name, DEFAULT_HOST) not in HOSTS:
+    if checked_text("host", name, "c") not in HOSTS:
         raise UsageError(
             f"{unknown('host', name, HOSTS).message}. To register one, give its file with --load FILE.py, "
             "put it into backends/, or install it with an entry point of the group inarch.hosts"

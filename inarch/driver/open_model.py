@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -54,9 +54,6 @@ LOG = logging.getLogger("inarch")
 
 Key = tuple[Any, ...]
 
-Build = Callable[[Any, Path, "Options", Context], "Built"]
-"""Compiles a model into a file."""
-
 
 @dataclass(frozen=True)
 class _Made:
@@ -77,7 +74,6 @@ class OpenModule(Module):
         options: Options,
         interface: Interface,
         deciding: Sequence[str],
-        build: Build,
     ) -> None:
         """For `inarch.compile`."""
         name = options.name or (Path(source).stem if isinstance(source, str | Path) else "model")
@@ -87,7 +83,6 @@ class OpenModule(Module):
         self._options = options
         self._interface = interface
         self._deciding = list(deciding)
-        self._build = build
         self._made: dict[Key, _Made] = {}
         self._planned: set[Function] = set()
         """What compiled calls know: `_plan` is of the last one, which leads to those before."""
@@ -102,7 +97,8 @@ class OpenModule(Module):
 
     def __reduce__(self) -> tuple[Any, ...]:
         _check_source(self._source, self._state)
-        return _again, (self._source, self._options, self._threads, _digest(self._source))
+        said = (self._source, self._options, self._deciding, self._threads)
+        return _again, (*said, _digest(self._source))
 
     @property
     def inputs(self) -> tuple[OpenPort, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -212,9 +208,7 @@ class OpenModule(Module):
         """The same model, run by at most so many threads where a call does not say how many."""
         from inarch.core.arguments import checked_threads
 
-        module = OpenModule(
-            self._source, self._options, self._interface, self._deciding, self._build
-        )
+        module = OpenModule(self._source, self._options, self._interface, self._deciding)
         module._threads = checked_threads(threads)
         module._state = self._state
         module._made = dict(self._made)
@@ -236,7 +230,7 @@ class OpenModule(Module):
             _check_source(self._source, self._state)
             options = replace(self._options, specialize=sets)
             with suppress(OpenSizesError):
-                self._build(self._source, Path(path), options, new_context())
+                _build(self._source, Path(path), options, new_context())
                 return
             by_values = "the names of dimensions do not tell: one stands for several sizes"
         raise UsageError(
@@ -350,12 +344,12 @@ class OpenModule(Module):
         def build(path: Path) -> Built:
             nonlocal is_new
             is_new = True
-            return self._build(source, path, options, context)
+            return _build(source, path, options, context)
 
         is_file = isinstance(source, str | Path)
         sizes = SharingSizes.of(source, self._interface.digest, self._options)
         self._sharing = sizes
-        alone = cache(partial(_alone, source, self._state, options, self._build))
+        alone = cache(partial(_alone, source, self._state, options))
 
         def make() -> Module:
             with scratch("inarch-open-model-") as folder:
@@ -404,7 +398,6 @@ def open_model(
     source: Any,
     options: Options,
     deciding: Sequence[str],
-    build: Build,
     interface: Interface | None = None,
 ) -> OpenModule | None:
     """The module of a model that leaves sizes open; None where its kind leaves none.
@@ -416,7 +409,7 @@ def open_model(
         interface = interface_of(source)
     if interface is None:
         return None
-    return OpenModule(_fixed(source), options, interface, deciding, build)
+    return OpenModule(_fixed(source), options, interface, deciding)
 
 
 def _fixed(source: Any) -> Any:
@@ -441,12 +434,12 @@ def _check_source(source: Any, state: State | None) -> None:
         raise _another_model(source)
 
 
-def _alone(source: Any, state: State | None, options: Options, build: Build) -> Module:
+def _alone(source: Any, state: State | None, options: Options) -> Module:
     """The module of an artifact that needs nothing of the cache, for whoever saves it."""
     _check_source(source, state)
     with scratch("inarch-open-model-") as folder:
         path = folder / "model.inarch"
-        build(source, path, options, new_context())
+        _build(source, path, options, new_context())
         return load(path)
 
 
@@ -471,11 +464,18 @@ def _another_model(source: Any) -> InarchError:
     )
 
 
-def _again(source: Any, options: Options, threads: int | None, digest: str | None) -> Module:
+def _again(
+    source: Any, options: Options, deciding: Sequence[str], threads: int | None, digest: str | None
+) -> Module:
     """The module that was pickled. Raises InarchError where its model's file is another one by now."""
-    from inarch.driver.compiler import compile as compile_model
-
     if _digest(source) != digest:
         raise _another_model(source)
-    module = compile_model(source, options)
+    module = open_model(source, options, deciding)
+    assert module is not None, "its sizes are open"
     return module if threads is None else module.with_threads(threads)
+
+
+def _build(source: Any, output: Path, options: Options, context: Context) -> Built:
+    from inarch.driver.compiler import build  # not where the cache has the artifact
+
+    return build(source, output, options, context=context)

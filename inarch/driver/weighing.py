@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,14 +50,22 @@ SECONDS = 0.02
 LEAST_CALLS = 3
 _SEED = 0
 
+Build = Callable[..., object]
+"""Compiles a program into a file: `build` of `inarch.driver.compiler`."""
 
-def prepare_weighing(context: Context, host: str = DEFAULT_HOST, *, measure: bool = False) -> None:
-    """Tells the passes on `context` what the host estimates, and whether regions are to be measured."""
+
+def prepare_weighing(
+    context: Context, host: str = DEFAULT_HOST, *, measure: Build | None = None
+) -> None:
+    """Tells the passes on `context` what the host estimates, and how regions are built to be measured.
+
+    Without `measure` they are estimated.
+    """
     facts = facts_of(context)
     facts.put(HostEstimate(find_host(host).estimate))
     facts.take(Measuring)
-    if measure:
-        facts.put(Measuring(Meter(context, host)))
+    if measure is not None:
+        facts.put(Measuring(Meter(context, measure, host)))
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ class Meter:
     """Runs a region on both sides."""
 
     context: Context
+    build: Build
     host: str = DEFAULT_HOST
 
     def __call__(self, region: Region, asked: Asked) -> tuple[float, float] | str:
@@ -132,7 +141,6 @@ class _Both:
 
     def _seconds(self, *, is_offloaded: bool) -> float:
         from inarch.definitions.execute import random_inputs  # not where nothing is measured
-        from inarch.driver.compiler import build
         from inarch.runtime.module import load
 
         context, program = new_context(), alone(self.module, self.region.ops)
@@ -159,7 +167,7 @@ class _Both:
         with scratch("inarch-weighing-") as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the whole they are given
             path = folder / "region.inarch"
-            build(program, path, options, context=context)
+            self.meter.build(program, path, options, context=context)
             return _fastest(load(path), inputs)
 
 

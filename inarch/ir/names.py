@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 MAX_NAME = 100
 """Characters of a stranger's name that are printed: functions and loops repeat names many times."""
@@ -56,7 +56,7 @@ def free_name(stem: str, taken: set[str], separator: str = "_") -> str:
     return name
 
 
-def symbol_names(module: ModuleOp) -> set[str]:
-    """The symbols that ops of the module define."""
-    symbols = (op.properties.get("sym_name") for op in module.body.ops)
-    return {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}
+def symbols_of(module: ModuleOp) -> dict[str, Operation]:
+    """The ops of the module that define symbols, by these."""
+    found = ((op.properties.get("sym_name"), op) for op in module.body.ops)
+    return {name.data: op for name, op in found if isinstance(name, StringAttr)}

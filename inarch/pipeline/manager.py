@@ -116,4 +116,5 @@ class Verifier(Instrument):
                 for each in (error, *error.more)
             ]
             told[0].more = told[1:]
+            told[0].after = step.name
             raise told[0] from error

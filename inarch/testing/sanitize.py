@@ -114,7 +114,7 @@ def sanitized(
 ) -> Sanitized:
     """Compiles a `graph` module, which is consumed, for `target` into the library `out`.
 
-    Raises InarchError as `inarch.driver.compiler.compile` does.
+    Raises InarchError as `inarch.driver.compile.compile` does.
     """
     chosen = Options(host=host, target=target)
     module = import_model(module, context, chosen)

@@ -27,7 +27,7 @@ from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.ir.functions import BODY, TURNS, error_at, functions
 from inarch.ir.location import copy_locations
-from inarch.ir.names import free_name, symbol_names
+from inarch.ir.names import free_name, symbols_of
 
 _WITH_BODIES = (ScanOp, WhileOp, IfOp)
 
@@ -69,7 +69,7 @@ class _Outliner:
     taken: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
-        self.taken = symbol_names(self.module)
+        self.taken = {*symbols_of(self.module)}
 
     def outline(self, op: ScanOp | WhileOp | IfOp, function: FuncOp) -> None:
         """Replaces `op` by one whose bodies call new functions."""

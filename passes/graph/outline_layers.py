@@ -39,7 +39,7 @@ from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import LAYER, WEIGHT, functions, is_public
 from inarch.ir.location import LOCATIONS, copy_locations
-from inarch.ir.names import free_name, symbol_names
+from inarch.ir.names import free_name, symbols_of
 from inarch.ir.payload.constants import constant_array
 from inarch.passes.schedule.apply_schedule import SCHEDULE
 
@@ -100,7 +100,7 @@ class _Outliner:
     def __init__(self, module: ModuleOp, store: ConstantStore) -> None:
         self._module = module
         self._store = store
-        self._taken = symbol_names(module)
+        self._taken = {*symbols_of(module)}
 
     def outline(self, function: FuncOp) -> None:
         """The longest repeated stretch first, then what is before it and behind it."""

@@ -27,7 +27,7 @@ from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
-from inarch.ir.names import free_name, symbol_names
+from inarch.ir.names import free_name, symbols_of
 from inarch.ir.report.structure import Structure, structure_of
 from inarch.ir.target import machine_of
 
@@ -138,7 +138,7 @@ class _Kernels:
         for op in self.module.body.ops:
             if isinstance(op, DefOp):
                 self.definitions[op.sym_name.data] = op
-        self.taken = symbol_names(self.module)
+        self.taken = {*symbols_of(self.module)}
 
     def takes(self, op: Operation) -> bool:
         """Whether `op` is to be a kernel; a call of a registered function can fail, and stays."""

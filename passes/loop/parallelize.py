@@ -16,11 +16,9 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.errors import InarchError, UsageError
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
@@ -28,7 +26,7 @@ from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.control import ForOp
-from inarch.dialects.loop.dependence.check import check_independent
+from inarch.dialects.loop.dependence.check import carried_by
 from inarch.dialects.loop.footprint import Form
 from inarch.dialects.loop.indirect import iterators_of, iterators_written
 from inarch.dialects.loop.keep import is_kept
@@ -37,6 +35,7 @@ from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
+from inarch.ir.names import symbols_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of, threads_of
@@ -46,7 +45,6 @@ from inarch.machine.operations import operations
 from inarch.passes.loop.threads.computed import begins_at_a_number, may_be_parted, part
 from inarch.passes.loop.threads.numbers import can_be_handed_on, hand_on, numbers_used
 from inarch.passes.loop.threads.sharing import Sharing, SharingReport
-from inarch.passes.schedule.language.dependence import symbols_of
 from inarch.passes.schedule.language.step import transform
 from inarch.passes.schedule.parallelize import parallelize
 from inarch.passes.tuned import choose
@@ -105,9 +103,7 @@ class ParallelizePass(ModulePass):
         counts = (threads,) if threads else _counts(machine.cores)
         if counts == (1,):
             return
-        symbols: dict[str, Operation] = {
-            each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp | FuncOp)
-        }
+        symbols = symbols_of(op)
         least = WORTH * machine.fork if self.least is None else self.least
         by = f"{self.name}{{threads={threads}}}"
 
@@ -229,11 +225,8 @@ class _Sharing:
         if work < self.least:
             self._tell(op, Sharing(location_text(op), us, None, 1, "too little"))
             return
-        try:
-            check_independent(op, self.symbols)
-        except VerifyException as error:
-            why = str(error).partition("found ")[2].partition("; make")[0]
-            self._tell(op, Sharing(location_text(op), us, None, 1, why or "no loop to share"))
+        if (why := carried_by(op, self.symbols)) is not None:
+            self._tell(op, Sharing(location_text(op), us, None, 1, why))
             self._inside(op)
             return
         if self._is_better_inside(op, work):
@@ -290,11 +283,8 @@ class _Sharing:
             own = self._work_in(inner)
             if inner.counted() is None or own < self.least or not can_be_handed_on(inner):
                 continue
-            try:
-                check_independent(inner, self.symbols)
-            except VerifyException:
-                continue
-            yield own, inner.likely_turns
+            if carried_by(inner, self.symbols) is None:
+                yield own, inner.likely_turns
 
     def _computed(self, op: ForOp) -> None:
         """A loop of computed bounds: shared where it has as many turns as are worth it.

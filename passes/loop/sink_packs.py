@@ -16,15 +16,14 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.functions import entry_blocks
+from inarch.ir.names import symbols_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of
 from inarch.machine.machine import Machine
@@ -46,9 +45,7 @@ class SinkPacksPass(ModulePass):
     always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        symbols: dict[str, Operation] = {
-            each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp | FuncOp)
-        }
+        symbols = symbols_of(op)
         machine, remarks = machine_of(op), remarks_of(ctx)
         for _, block in entry_blocks(op):
             for pack in [inner for inner in block.walk() if isinstance(inner, PackOp)]:

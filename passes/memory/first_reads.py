@@ -25,6 +25,7 @@ from inarch.dialects.loop.overlap import Access, reads_of, writes_of
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
+from inarch.ir.names import symbols_of
 
 
 def check_first_reads(module: ModuleOp) -> None:
@@ -36,10 +37,7 @@ def check_first_reads(module: ModuleOp) -> None:
     middle of what is read. A branch, and a loop of no iteration, may write and reads nothing; padded
     reads, loads and imports count as reads of some element only.
     """
-    symbols: dict[str, Operation] = {}
-    for op in module.body.ops:
-        if isinstance(op, FuncOp | DefOp):
-            symbols[op.sym_name.data] = op
+    symbols = symbols_of(module)
     for _, block in entry_blocks(module):
         _Walk(symbols).run(block, {}, certain=True)
 

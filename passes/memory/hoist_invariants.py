@@ -9,11 +9,9 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import AllocOp, ReshapeOp, root
 from inarch.dialects.loop.control import ForOp
@@ -21,6 +19,7 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
+from inarch.ir.names import symbols_of
 from inarch.passes.loop.nests.uses import written_buffers
 
 _VIEWS = (memref.SubviewOp, ReshapeOp)
@@ -39,9 +38,7 @@ class HoistInvariantsPass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        symbols: dict[str, Operation] = {
-            each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp | FuncOp)
-        }
+        symbols = symbols_of(op)
         for _, block in entry_blocks(op):
             loops = [each for each in block.walk() if isinstance(each, ForOp | WhileOp)]
             for loop in reversed(loops):  # inner ones first

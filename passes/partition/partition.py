@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, UsageError
 from inarch.dialects.graph.call import CallOp
+from inarch.ir.names import symbols_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.backend import Backend
@@ -110,8 +111,7 @@ class _Symbols:
     prefix: str
 
     def __post_init__(self) -> None:
-        symbols = (op.properties.get("sym_name") for op in self.module.body.ops)
-        self._taken = {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}
+        self._taken = {*symbols_of(self.module)}
         self._counts: dict[str, int] = {}
         self._last: dict[FuncOp, FuncOp] = {}
 

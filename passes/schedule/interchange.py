@@ -23,12 +23,13 @@ from xdsl.rewriter import InsertPoint
 
 from inarch.core.errors import UsageError, unknown
 from inarch.dialects.loop.control import ForOp
+from inarch.dialects.loop.dependence.check import carried_by
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.names import symbols_of
 from inarch.ir.types import dtype_of
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction
 from inarch.passes.loop.nests.transform import reorder
-from inarch.passes.schedule.language.dependence import carried_by, symbols_of
 from inarch.passes.schedule.language.keeping import keep
 from inarch.passes.schedule.language.places import (
     Loops,

@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from inarch.dialects.loop.control import ForOp
+from inarch.dialects.loop.dependence.check import carried_by
 from inarch.dialects.loop.nest import NestOp
-from inarch.passes.schedule.language.dependence import carried_by, symbols_of
+from inarch.ir.names import symbols_of
 from inarch.passes.schedule.language.keeping import keep
 from inarch.passes.schedule.language.modes import set_mode, sum_of
 from inarch.passes.schedule.language.places import Loops, error_of, iterator_of, loop_name, loop_of

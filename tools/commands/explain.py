@@ -72,7 +72,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from inarch.dialects import new_context
-    from inarch.driver.compiler import import_model
+    from inarch.driver.compiler import build, import_model
     from inarch.driver.weighing import prepare_weighing
     from inarch.ir.report.facts import facts_of
     from inarch.passes.loop.threads.sharing import SharingReport
@@ -100,7 +100,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         "give": [parse_selection(text) for text in arguments.give],
         "keep": [parse_selection(text) for text in arguments.keep],
     }
-    prepare_weighing(context, options.host, measure=arguments.measure_regions)
+    prepare_weighing(context, options.host, measure=build if options.measure_regions else None)
     say = after_emission if arguments.emit else explain
     report = say(context, module, backends, **by_hand)
     boxes = boxes_of(module, report) if arguments.html is not None else []

@@ -130,7 +130,7 @@ def _module(arguments: argparse.Namespace) -> Module:
                 f"--{option.replace('_', '-')}: expected an artifact, found the model '{arguments.model}', "
                 "which is compiled now; leave it out"
             )
-    from inarch.driver.compiler import compile as compile_model
+    from inarch.driver.compile import compile as compile_model
 
     with progress(quiet=arguments.quiet) as report:
         return compile_model(arguments.model, compile_options(arguments), progress=report)

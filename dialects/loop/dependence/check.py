@@ -30,35 +30,40 @@ _Forms: TypeAlias = Sequence[Affine | None]
 
 def check_independent(loop: ForOp, symbols: Mapping[str, Operation]) -> None:
     """C4 of `loop.for`, for a parallel one. Raises VerifyException."""
+    if (found := carried_by(loop, symbols)) is not None:
+        raise VerifyException(
+            f"C4: expected independent iterations of a parallel loop, found {found}; make the loop serial"
+        )
+
+
+def carried_by(loop: ForOp, symbols: Mapping[str, Operation]) -> str | None:
+    """`a write of %y[%i + 1] where %i = 0 and a read of %y[%i] where %i = 1, of one element`, or None."""
     numbers = loop.spanned()
     if len(numbers) < 2:
-        return
+        return None
     accesses = Accesses(loop, symbols)
     if not all(accesses.outer.values()):
-        return  # it never runs
+        return None  # it never runs
     pairs = _Pairs(accesses, loop.induction, numbers)
     for a, b in _candidates(_kinds(accesses.found)):
         found = pairs.meeting(a, b)
         if found is not None:
-            raise VerifyException(f"C4: {_told(loop, a.access, b.access, found)}")
+            return _told(loop, a.access, b.access, found)
+    return None
 
 
 def _told(loop: ForOp, a: Access, b: Access, found: Found) -> str:
-    wanted = "expected independent iterations of a parallel loop, found"
     one, other = (f"a {'write' if x.writes else 'read'} of {x.text}" for x in (a, b))
     if found.values is None:
-        return (
-            f"{wanted} {one} and {other}, which cannot be shown to be of different elements in "
-            "different iterations; make the loop serial"
-        )
+        return f"{one} and {other}, which cannot be shown to be of different elements in different iterations"
     hint = loop.induction.name_hint
     index = f"%{hint}" if hint else "its index"
     first, apart = found.values
     numbers = loop.spanned()
     when = "" if a.is_certain and b.is_certain else " if both happen"
     return (
-        f"{wanted} {one} where {index} = {numbers[first]} and {other} where {index} = "
-        f"{numbers[first + apart]}, of one element{when}; make the loop serial"
+        f"{one} where {index} = {numbers[first]} and {other} where {index} = "
+        f"{numbers[first + apart]}, of one element{when}"
     )
 
 

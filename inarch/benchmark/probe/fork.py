@@ -7,7 +7,7 @@ import time
 
 from inarch.core.lazy import np
 from inarch.dialects import new_context
-from inarch.driver.compiler import compile as compile_program
+from inarch.driver.compile import compile as compile_program
 from inarch.ir.text import parse_module
 
 _LOOPS = 64

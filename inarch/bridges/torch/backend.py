@@ -252,7 +252,7 @@ def _program(
     """The part compiled by Inarch: a function on tensors, of which `constants` are known."""
     torch = framework("torch")
     from inarch.dialects import new_context
-    from inarch.driver.compiler import compile as compile_program
+    from inarch.driver.compile import compile as compile_program
     from inarch.frontends.torch.graph import import_graph
 
     context = new_context()

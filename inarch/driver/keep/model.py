@@ -13,8 +13,6 @@ from inarch.driver.keep.program import kept_program
 from inarch.runtime.module import Module, load
 
 if TYPE_CHECKING:
-    from xdsl.context import Context
-
     from inarch.driver.built import Built
     from inarch.driver.options import Options
     from inarch.frontends.open import Interface
@@ -43,7 +41,7 @@ def kept_model(
             deciding = error.deciding
     from inarch.driver.open_model import open_model
 
-    found = open_model(source, options, deciding, _build, interface())
+    found = open_model(source, options, deciding, interface())
     assert found is not None, "its interface is known"
     return found
 
@@ -64,16 +62,12 @@ def _made(source: Path | bytes, options: Options, entry: Entry | None) -> Module
             context = new_context()
 
             def make(output: Path) -> Built:
-                return _build(source, output, options, context)
+                from inarch.driver.compiler import build
+
+                return build(source, output, options, context=context)
 
             if entry is None:
                 make(path)
             else:
                 entry.made(path, make, context, "")
         return load(path)
-
-
-def _build(source: object, output: Path, options: Options, context: Context) -> Built:
-    from inarch.driver.compiler import build
-
-    return build(source, output, options, context=context)

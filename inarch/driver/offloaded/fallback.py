@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch.core.errors import UsageError
-from inarch.ir.names import free_name, symbol_names
+from inarch.ir.names import free_name, symbols_of
 from inarch.passes.partition.decide.release import dissolve_matches
 
 FALLBACK = "inarch.fallback"
@@ -23,7 +23,7 @@ def check_fallback(name: str) -> str:
 
 def add_host_version(module: ModuleOp, function: FuncOp) -> FuncOp:
     """Adds a public copy of a backend's `function`, which the host compiles, and says so on the function."""
-    name = free_name(f"{function.sym_name.data}_host", symbol_names(module))
+    name = free_name(f"{function.sym_name.data}_host", {*symbols_of(module)})
     copy = FuncOp(
         name,
         (list(function.function_type.inputs), list(function.function_type.outputs)),

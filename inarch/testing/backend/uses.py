@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from inarch.core.lazy import Array, np
-from inarch.driver.compiler import compile as compile_model
+from inarch.driver.compile import compile as compile_model
 from inarch.passes.backend import Instance
 from inarch.runtime.function import Function
 from inarch.runtime.module import Module

@@ -17,10 +17,9 @@ from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.loop.control import ForOp, empty_loop
-from inarch.dialects.loop.dependence.check import check_independent
+from inarch.dialects.loop.dependence.check import carried_by
 from inarch.dialects.loop.nest import YieldOp
 from inarch.ir.index.span import number_of_index, span_of
 from inarch.passes.loop.threads.numbers import (
@@ -65,9 +64,7 @@ def part(loop: ForOp, parts: int, block: int, least: int, symbols: Mapping[str, 
         before.add(at)
         room = Indices(Builder(InsertPoint.at_start(at.true_region.block)), loop)
     shared = _write(room, loop, turns, parts, block)
-    try:
-        check_independent(shared, symbols)
-    except VerifyException:  # or by the numbers alone that are handed on
+    if carried_by(shared, symbols) is not None:  # or by the numbers alone that are handed on
         forget_behind(mark, loop)
         return False
     loop.detach()

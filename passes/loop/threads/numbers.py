@@ -12,11 +12,10 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import ForOp
-from inarch.dialects.loop.dependence.check import check_independent
+from inarch.dialects.loop.dependence.check import carried_by
 from inarch.ir.index.span import FAR, span_of
 from inarch.ir.types import i64
 from inarch.ir.types import memref as memref_type
@@ -108,9 +107,7 @@ def hand_on(loop: ForOp, symbols: Mapping[str, Operation]) -> ForOp | None:
     for use, value in uses:
         if use.operation in inside and use.operation is not trial:
             use.operation.operands[use.index] = by[value]
-    try:
-        check_independent(trial, symbols)
-    except VerifyException:
+    if carried_by(trial, symbols) is not None:
         forget_behind(mark, loop)
         return None
     loop.detach()

@@ -6,12 +6,13 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 
 from inarch.core.errors import UnsupportedError
 from inarch.dialects.loop.access import IteratorAttr
+from inarch.dialects.loop.dependence.check import carried_by
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import linear_map
 from inarch.ir.location import location_text
+from inarch.ir.names import symbols_of
 from inarch.passes.loop.nests.modes import check_accumulators, check_modes
-from inarch.passes.schedule.language.dependence import carried_by, symbols_of
 from inarch.passes.schedule.language.keeping import keep
 from inarch.passes.schedule.language.places import Loops, error_of, loop_name, loops_around
 

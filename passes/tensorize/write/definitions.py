@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.instances import definition_of
+from inarch.ir.names import symbols_of
 from inarch.microkernel import Instance
 
 
@@ -21,10 +22,7 @@ class Definitions:
     _made: list[tuple[Instance, str]] = field(default_factory=list[tuple[Instance, str]])
 
     def __post_init__(self) -> None:
-        for op in self.module.body.ops:
-            name = op.properties.get("sym_name")
-            if isinstance(name, StringAttr):
-                self._symbols[name.data] = op
+        self._symbols.update(symbols_of(self.module))
 
     def of(self, instance: Instance) -> str:
         """The symbol of the instance's definition, which is made at its first use.
