@@ -87,26 +87,24 @@ def test_the_numerics_say_what_is_chosen_by_cost(tmp_path: Path) -> None:
     assert _taken(few) == {"conv": ["direct"]}, "of 24 channels the bound is above direct's"
 
 
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def _in_the_ir(path: Path) -> dict[str, Any]:
+    said = r'\1 {inarch.algorithm = "winograd-2x2"} :'
+    _written(path, re.sub(r"(groups = 1) :", said, path.read_text()))
+    return {}
+
+
 WAYS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "option": lambda _: {"algorithms": ["conv=winograd-2x2"]},
     "schedule": lambda path: {
         "schedule": _written(path.with_suffix(".schedule"), "algorithm conv winograd-2x2")
     },
-    "attribute": lambda path: (
-        _written(
-            path,
-            re.sub(
-                r"(groups = 1) :", r'\1 {inarch.algorithm = "winograd-2x2"} :', path.read_text()
-            ),
-        )
-        and {}
-    ),
+    "attribute": _in_the_ir,
 }
-
-
-def _written(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize(("way", "channels"), [*product(WAYS, [16]), ("option", 17)])
