@@ -1,23 +1,28 @@
-"""Calls that read what is packed run over blocks of what else they read, so that a block stays in the caches.
+"""Calls that read packed panels run over blocks of panels and of their other operand, which the caches hold.
 
-    pack B to P                                   pack B to P
-    for n, m: kernel(A[m], P[n], C[m, n])  -->    for mo, n, m: kernel(A[30 mo + m], P[n], C[30 mo + m, n])
-                                                  for n, m: the same for the rows that are left
+                                                  for no:
+    pack B to P                                       pack 16 panels of B, from 16 no on, to P
+    for n, m: kernel(A[m], P[n], C[m, n])  -->        for mo, n, m: kernel(A[30 mo + m], P[n], C[...])
+                                                      for n, m: the same for the remaining rows
+                                                  the same for the remaining panels
 
-All of A passes by for each panel of P, from memory where it is larger than the caches; a block of A comes
-from memory once. What is packed is read once a block, and not panel by panel (`sink-packs`). Every call does
-the same as before, and so every sum keeps its order.
+Without blocks, all of A is read for each panel, from memory where it is larger than the caches. With them, A
+is read from memory once a block of panels, and scratch is a block of panels. Every call computes the same as
+before, and so every sum keeps its order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -28,34 +33,43 @@ from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.footprint import Form
 from inarch.dialects.loop.keep import is_kept
-from inarch.dialects.loop.memory import memref_of, nbytes
+from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.ir.functions import entry_blocks
-from inarch.ir.index.linear import Linear, affine_map
+from inarch.ir.index.linear import Linear
 from inarch.ir.report.remarks import Remarks, remarks_of
-from inarch.ir.target import machine_of
+from inarch.ir.target import machine_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
+from inarch.passes.loop.panels.blocks import in_loops, outer_name, pack_blocks
 
 
 @dataclass(frozen=True)
 class BlockCallsPass(ModulePass):
-    """Splits a loop of calls of kernels whose operand passes by again and again from memory.
+    """Splits a loop of kernel calls whose operand is read from memory in each iteration of an outer loop.
 
-    `turns`: of a block; 0: as many as half of a core's part of the last cache holds, where all of the operand
-    does not fit into it, and less comes from memory.
+    `iterations`: of a block; 0: as many as half of a core's part of the last cache holds, where it does not
+    hold all of the operand, and memory traffic falls. `panels`: of a block; 0: as many as the other half
+    holds, in a multiple of as many blocks as there are threads. Where threads are more than blocks, they
+    share the panels of one block of all.
     """
 
     name = "block-calls"
     is_optional: ClassVar = True
 
-    turns: int = 0
+    iterations: int = 0
+    panels: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = {each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp)}
+        symbols: dict[str, Operation] = {
+            each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp | FuncOp)
+        }
+        machine = machine_of(op)
+        threads = threads_of(op) or machine.cores
+        blocking = _Blocking(self, symbols, machine, threads, remarks_of(ctx))
         for _, block in entry_blocks(op):
             for pack in [inner for inner in block.walk() if isinstance(inner, PackOp)]:
                 if isinstance(pack.dst.owner, AllocOp) and not is_kept(pack):
-                    _block(pack, kernels, machine_of(op), remarks_of(ctx), self.turns)
+                    blocking.run(pack)
 
 
 PASS = BlockCallsPass
@@ -63,35 +77,80 @@ PASS = BlockCallsPass
 
 @dataclass(frozen=True)
 class _Passing:
-    """A loop within that over the panels, and what it moves that the panels do not."""
+    """A loop inside the one over the panels, and the operands that it moves and panels do not."""
 
     loop: int
-    turns: int
+    trip_count: int
     nbytes: int
-    """Of what passes by in all turns of the loop."""
+    """Of these operands, in all iterations of the loop."""
 
 
-def _block(
-    pack: PackOp, kernels: Mapping[str, DefOp], machine: Machine, remarks: Remarks, wanted: int
-) -> None:
-    calls = {use.operation for use in pack.dst.uses} - {pack}
-    found = [
-        (call, passing)
-        for call in calls
-        if isinstance(call, CallOp) and call.parent is pack.parent
-        for passing in [_passing(call, pack, kernels[call.callee.root_reference.data])]
-        if passing is not None
-    ]
-    for call, passing in found:
-        turns = wanted or _turns(passing, call.trip_counts[0], nbytes(memref_of(pack.dst)), machine)
-        if 0 < turns < passing.turns:
-            name, whole = call.names[passing.loop], passing.nbytes
-            remarks.done(call, f"{name} in blocks of {turns} turns: {whole} bytes pass by once")
-            Rewriter.replace_op(call, list(_blocked(call, passing, turns)))
+@dataclass(frozen=True)
+class _Blocking:
+    """Splits the calls that read a pack."""
+
+    options: BlockCallsPass
+    symbols: Mapping[str, Operation]
+    machine: Machine
+    threads: int
+    remarks: Remarks
+
+    def run(self, pack: PackOp) -> None:
+        """Splits the loops of the calls that read `pack`, where that pays."""
+        packed = nbytes(memref_of(pack.dst))
+        if not any(self._pays(call, passing, packed) for call, passing in self._found(pack)):
+            return
+        panels, blocks = self._panels(buffer_shape(pack.dst)[0], packed), [pack]
+        if panels:
+            blocks = pack_blocks(pack, self.symbols, panels)
+            self.remarks.done(blocks[0], f"{packed} bytes are packed in blocks of {panels} panels")
+        for call, passing in list(chain.from_iterable(map(self._found, blocks))):
+            iterations = self._iterations(passing)
+            if 0 < iterations < passing.trip_count:
+                name = call.names[passing.loop]
+                message = f"{name} in blocks of {iterations} iterations: {passing.nbytes} bytes"
+                self.remarks.done(call, f"{message} are read once for all panels of a block")
+                Rewriter.replace_op(call, list(_blocked(call, passing, iterations)))
+
+    def _found(self, pack: PackOp) -> list[tuple[CallOp, _Passing]]:
+        """The calls that read `pack`, and the loop of each that may be split."""
+        found: list[tuple[CallOp, _Passing]] = []
+        for call in dict.fromkeys(use.operation for use in pack.dst.uses):
+            if isinstance(call, CallOp) and call.parent is pack.parent:
+                definition = self.symbols[call.callee.root_reference.data]
+                assert isinstance(definition, DefOp)
+                passing = _passing(call, pack, definition)
+                found += [] if passing is None else [(call, passing)]
+        return found
+
+    def _pays(self, call: CallOp, passing: _Passing, packed: int) -> bool:
+        """Whether blocks take less from memory than panels that are packed where they are read."""
+        iterations = self._iterations(passing)
+        if self.options.iterations or not iterations:
+            return 0 < iterations < passing.trip_count
+        blocks = -(-passing.trip_count // iterations)
+        return (call.trip_counts[0] - 1) * passing.nbytes > (blocks + 1) * packed
+
+    def _iterations(self, passing: _Passing) -> int:
+        """Iterations of a block, of half of a core's part of the caches; 0: the caches hold all."""
+        if self.options.iterations or passing.nbytes <= self.machine.own:
+            return self.options.iterations
+        blocks = -(-2 * passing.nbytes // self.machine.own)
+        return 0 if blocks > passing.trip_count else -(-passing.trip_count // blocks)
+
+    def _panels(self, count: int, packed: int) -> int:
+        """Panels of a block; 0: all of them are one."""
+        if self.options.panels:
+            return self.options.panels if 1 < self.options.panels < count else 0
+        blocks = -(-2 * packed // self.machine.own)
+        if blocks < max(2, self.threads):
+            return 0
+        panels = count // (-(-blocks // self.threads) * self.threads)
+        return panels if panels > 1 else 0
 
 
 def _passing(call: CallOp, pack: PackOp, definition: DefOp) -> _Passing | None:
-    """The loop in which most passes by that the outermost one, which moves the panel, comes back to."""
+    """The loop that moves most bytes which each iteration of the outermost one, over panels, reads again."""
     packed = [at for at, value in enumerate(call.arguments) if value is pack.dst]
     counts = call.trip_counts
     if len(packed) != 1 or len(counts) < 2 or not _by(call, packed[0])[0]:
@@ -125,56 +184,22 @@ def _by(call: CallOp, position: int) -> Sequence[int]:
     return call.offset_of(position)[0]
 
 
-def _turns(passing: _Passing, panels: int, packed: int, machine: Machine) -> int:
-    """Turns of a block; 0 where blocks bring no less from memory than panels do.
-
-    Without blocks a panel is packed where it is read; with them the packed copy is written to memory, and
-    comes back for each block.
-    """
-    if passing.nbytes <= machine.own:
-        return 0
-    blocks = -(-2 * passing.nbytes // machine.own)
-    if blocks > passing.turns or (panels - 1) * passing.nbytes <= (blocks + 1) * packed:
-        return 0
-    return -(-passing.turns // blocks)
-
-
-def _blocked(call: CallOp, passing: _Passing, turns: int) -> Iterator[CallOp]:
-    """The call with a loop over blocks outside, and one for the turns that are left."""
-    loop, blocks = passing.loop, passing.turns // turns
-    name = call.names[loop]
-    outer = f"{name}o"
-    while outer in call.names:
-        outer += "o"
+def _blocked(call: CallOp, passing: _Passing, iterations: int) -> Iterator[CallOp]:
+    """The call with a loop over blocks outside, and one for the remaining iterations."""
+    loop, blocks = passing.loop, passing.trip_count // iterations
     own = list(call.iterators)
-    own[loop] = IteratorAttr.get(name, turns, own[loop].kind.data, own[loop].mode.data)
+    label, kind, mode = own[loop].label.data, own[loop].kind.data, own[loop].mode.data
+    own[loop] = IteratorAttr.get(label, iterations, kind, mode)
     forms = [
         Linear(tuple(by), start) for by, start in map(call.offset_of, range(len(call.offsets)))
     ]
-    yield _like(
+    yield in_loops(
         call,
-        [IteratorAttr.get(outer, blocks), *own],
-        [Linear((turns * f.coefficients[loop], *f.coefficients), f.constant) for f in forms],
+        [IteratorAttr.get(outer_name(call, loop), blocks), *own],
+        [Linear((iterations * f.coefficients[loop], *f.coefficients), f.constant) for f in forms],
     )
-    left = passing.turns - blocks * turns
-    if left:
-        rest = list(own)
-        rest[loop] = IteratorAttr.get(name, left, own[loop].kind.data, own[loop].mode.data)
-        begun = blocks * turns
+    begun = blocks * iterations
+    if begun < passing.trip_count:
+        own[loop] = IteratorAttr.get(label, passing.trip_count - begun, kind, mode)
         moved = [Linear(f.coefficients, f.constant + begun * f.coefficients[loop]) for f in forms]
-        yield _like(call, rest, moved)
-
-
-def _like(call: CallOp, iterators: Sequence[IteratorAttr], forms: Sequence[Linear]) -> CallOp:
-    """The same kernel on the same operands, in other loops."""
-    made = CallOp(
-        call.callee.root_reference.data,
-        iterators,
-        list(call.arguments),
-        [affine_map([form], len(iterators)) for form in forms],
-        [call.strides_of(position) for position in range(len(call.arguments))],
-        call.size_values,
-    )
-    made.attributes |= call.attributes
-    made.location = call.location
-    return made
+        yield in_loops(call, own, moved)

@@ -1,4 +1,4 @@
-"""Which packed copies fall into panels: one for each turn of the outermost loop of the calls that read it."""
+"""Which packed copies fall into panels: one for each iteration of the outermost loop of their calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
 from inarch.dialects.loop.footprint import (
     Form,
     Place,
@@ -25,6 +25,7 @@ from inarch.dialects.loop.footprint import (
 )
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.ir.index.linear import Linear, linear_map
+from inarch.passes.loop.nests.uses import written_buffers
 
 _APART = (AllocOp, ConstantOp, ReshapeOp, memref.SubviewOp)
 """Ops that touch no element."""
@@ -36,6 +37,8 @@ class Panels:
 
     pack: PackOp
     calls: tuple[CallOp, ...]
+    place: CallOp
+    """The call before which all of them may run."""
     count: int
     """How many panels."""
     extents: tuple[int, ...]
@@ -67,9 +70,8 @@ def panels_of(pack: PackOp, symbols: Mapping[str, Operation]) -> Panels | None:
         if found is None:
             return None
         moves.append(found)
-    if not _may_move(pack, calls, symbols):
-        return None
-    return Panels(pack, tuple(calls), count, *part, tuple(moves))
+    place = _meeting_point(pack, calls, symbols)
+    return None if place is None else Panels(pack, tuple(calls), place, count, *part, tuple(moves))
 
 
 def _readers(pack: PackOp) -> list[CallOp] | None:
@@ -136,23 +138,44 @@ def _moves(call: CallOp, buffer: SSAValue, count: int) -> Mapping[int, tuple[int
     return found
 
 
-def _may_move(pack: PackOp, calls: Sequence[CallOp], symbols: Mapping[str, Operation]) -> bool:
-    """Whether all may run where the last call is, a panel of each in turn.
+def _meeting_point(
+    pack: PackOp, calls: Sequence[CallOp], symbols: Mapping[str, Operation]
+) -> CallOp | None:
+    """The last or the first call, where all may run, a panel of each after another; None: at neither.
 
-    Nothing between may touch what those before it touch, where one of both writes; nor may two calls in
-    different turns.
+    Nothing between may touch what the calls that move past it touch, where one of both writes; nor may two
+    calls in different iterations.
     """
-    members: list[Operation] = [pack]
+    source = root(pack.src)
+    if any(root(value) is source for call in calls for value in written_buffers(call, symbols)):
+        return None
+    if any(_meet(a, b, symbols, by_turns=True) for a, b in combinations(calls, 2)):
+        return None
+    before: list[Operation] = [pack]
+    between: list[Operation] = []
+    is_last, is_first = True, True
     for op in _behind(pack):
         if op in calls:
-            members.append(op)
+            made = {value.owner for value in op.operands}
+            is_first = is_first and made.isdisjoint(between) and not _meets(op, between, symbols)
+            before.append(op)
             if op is calls[-1]:
                 break
-        elif isinstance(op, _APART):
             continue
-        elif not isinstance(op, Touching) or any(_meet(op, one, symbols) for one in members):
-            return False
-    return not any(_meet(a, b, symbols, by_turns=True) for a, b in combinations(members[1:], 2))
+        if not isinstance(op, (Touching, *_APART)):
+            return None
+        meets = _meets(op, before, symbols)
+        if len(before) > 1:
+            is_last = is_last and not meets
+            between.append(op)
+        elif meets:  # the pack moves past it in any case
+            return None
+    return calls[-1] if is_last else calls[0] if is_first else None
+
+
+def _meets(op: Operation, others: Sequence[Operation], symbols: Mapping[str, Operation]) -> bool:
+    touching = [each for each in others if isinstance(each, Touching)]
+    return isinstance(op, Touching) and any(_meet(op, each, symbols) for each in touching)
 
 
 def _meet(

@@ -22,12 +22,12 @@ from inarch.passes.loop.panels.find import Panels
 
 
 def run_by_panels(panels: Panels) -> ForOp:
-    """Replaces the pack and its calls by a loop, where the last call is, and returns it."""
+    """Replaces the pack and its calls by a loop at their `place`, and returns it."""
     pack, last = panels.pack, panels.calls[-1]
     loop = empty_loop(0, panels.count, 1)
     loop.location = last.location
     loop.induction.name_hint = last.names[0]
-    Builder(InsertPoint.before(last)).insert(loop)
+    Builder(InsertPoint.before(panels.place)).insert(loop)
     builder = Builder(InsertPoint.at_end(loop.body.block))
     alloc = AllocOp(memref(memref_of(pack.dst).element_type, buffer_shape(pack.dst)[1:]))
     _insert(builder, alloc, pack)

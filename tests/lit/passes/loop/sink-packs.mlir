@@ -90,3 +90,34 @@ func.func private @body(%a: memref<6x5xf32>, %b: memref<5x12xf32> {inarch.turns 
   kernel.call @tile for (n in 4, m in 3) (%a[m * 10] strides [5, 1], %p[n * 15] strides [3, 1], %c[n * 3 + m * 24] strides [12, 1]) sizes [5] : memref<6x5xf32>, memref<4x5x3xf32>, memref<6x12xf32>
   func.return
 }
+
+// -----
+
+// The calls write the buffer from which later panels are packed.
+// CHECK-LABEL: func.func @source
+// CHECK-NOT: loop.for
+kernel.def @tile computes "for m in 2, l in 3, k in K: C[m, l] += A[m, k] * B[k, l]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+func.func @source(%a: memref<6x5xf32>, %b: memref<6x12xf32> {inarch.result}) {
+  %p = loop.alloc : memref<4x5x3xf32>
+  kernel.pack %b[d1, d0 * 3 + d2] to %p[d0, d1, d2] : memref<6x12xf32>, memref<4x5x3xf32>
+  kernel.call @tile for (n in 4, m in 3) (%a[m * 10] strides [5, 1], %p[n * 15] strides [3, 1], %b[n * 3 + m * 24] strides [12, 1]) sizes [5] : memref<6x5xf32>, memref<4x5x3xf32>, memref<6x12xf32>
+  func.return
+}
+
+// -----
+
+// Another call writes columns of the first one's: both panel loops run where the first one is.
+// CHECK-LABEL: func.func @first
+// CHECK: loop.for %n = 0 to 4
+// CHECK: for (m in 2)
+// CHECK: loop.yield
+// CHECK: kernel.call @tile for (m in 2) (%a[m * 10] strides [5, 1], %q[0]
+kernel.def @tile computes "for m in 2, l in 3, k in K: C[m, l] += A[m, k] * B[k, l]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+func.func @first(%a: memref<6x5xf32>, %b: memref<5x12xf32>, %q: memref<5x3xf32>, %c: memref<6x12xf32> {inarch.result}) {
+  %p = loop.alloc : memref<4x5x3xf32>
+  kernel.pack %b[d1, d0 * 3 + d2] to %p[d0, d1, d2] : memref<5x12xf32>, memref<4x5x3xf32>
+  kernel.call @tile for (n in 4, m in 2) (%a[m * 10] strides [5, 1], %p[n * 15] strides [3, 1], %c[n * 3 + m * 24] strides [12, 1]) sizes [5] : memref<6x5xf32>, memref<4x5x3xf32>, memref<6x12xf32>
+  kernel.call @tile for (m in 2) (%a[m * 10] strides [5, 1], %q[0] strides [3, 1], %c[m * 24 + 9] strides [12, 1]) sizes [5] : memref<6x5xf32>, memref<5x3xf32>, memref<6x12xf32>
+  kernel.call @tile for (n in 4, m in 1) (%a[m * 10 + 20] strides [5, 1], %p[n * 15] strides [3, 1], %c[n * 3 + m * 24 + 48] strides [12, 1]) sizes [5] : memref<6x5xf32>, memref<4x5x3xf32>, memref<6x12xf32>
+  func.return
+}
