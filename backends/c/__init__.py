@@ -2,7 +2,7 @@
 
 One translation unit per kernel and `model.c` (`CProgram.units`), or one file that compiles alone
 (`CProgram.text`). Nests: `write/nest.py` (scalars), `write/tile.py` (registers); expressions:
-`write/value/expressions.py`, our own exp, log, tanh ...: `write/value/elementary.py`; the ABI:
+`write/value/expressions.py`, our own exp, log ...: `write/value/elementary.py`; the ABI:
 `write/abi/model.py`; folders of sources: `export/`. Tests:
 `tests/lit/backends/c/` and `tests/unit/backends/test_c_*.py`. Example: `inarch-opt planned.mlir -t c`.
 """

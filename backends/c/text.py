@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from inarch.core.scalars.functions import FUNCTIONS
+
 _KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t
 class co_await co_return co_yield compl concept const consteval constexpr constinit const_cast
@@ -20,13 +22,8 @@ le32toh le64toh
 L_ctermid L_cuserid L_tmpnam P_tmpdir
 """
 
-_LIBRARY = """
-acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf exp exp2 expm1 fabs floor fma
-fmax fmin fmod log log10 log1p log2 pow rint round sin sinh sqrt tan tanh trunc
-"""
-
 LIBRARY_FUNCTIONS = frozenset(
-    f"{name}{suffix}" for name in _LIBRARY.split() for suffix in ("", "f")
+    f"{name}{suffix}" for row in FUNCTIONS.values() if (name := row.library) for suffix in ("", "f")
 )
 """Functions of <math.h> that generated code may call."""
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.irdl import operand_def, prop_def, result_def
 
-from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import (
     Array,
@@ -181,7 +180,7 @@ class ReduceMaxOp(ReduceOp):
     name = "graph.reduce_max"
 
     def start(self) -> Number:
-        return lowest(tensor_dtype(self.x))
+        return tensor_dtype(self.x).least
 
     def step(self, x: Scalar, acc: Scalar) -> Scalar:
         return acc.maximum(x)
@@ -200,7 +199,7 @@ class ReduceMinOp(ReduceOp):
     name = "graph.reduce_min"
 
     def start(self) -> Number:
-        return highest(tensor_dtype(self.x))
+        return tensor_dtype(self.x).greatest
 
     def step(self, x: Scalar, acc: Scalar) -> Scalar:
         return acc.minimum(x)
@@ -301,32 +300,6 @@ class ArgMinOp(ArgReduceOp):
 
     def first(self, x: Array, axis: int) -> Array:
         return np.argmin(x, axis)
-
-
-def lowest(dtype: DType) -> Number:
-    """The least value: -inf of floats. The start of a maximum.
-
-    >>> from inarch.core.dtypes import DTYPES
-    >>> lowest(DTYPES["f32"]), lowest(DTYPES["i8"]), lowest(DTYPES["ui8"])
-    (-inf, -128, 0)
-    """
-    if dtype.is_float:
-        return -math.inf
-    return 0 if dtype.is_unsigned else -(1 << (dtype.bits - 1))
-
-
-def highest(dtype: DType) -> Number:
-    """The largest value: inf of floats. The start of a minimum.
-
-    >>> from inarch.core.dtypes import DTYPES
-    >>> highest(DTYPES["f32"]), highest(DTYPES["i8"]), highest(DTYPES["ui8"])
-    (inf, 127, 255)
-    """
-    if dtype.is_float:
-        return math.inf
-    if dtype.name == "i1":
-        return 1
-    return (1 << (dtype.bits if dtype.is_unsigned else dtype.bits - 1)) - 1
 
 
 def _accumulator(x: Array) -> str:

@@ -26,7 +26,6 @@ from inarch.dialects.graph.op import (
     shape_of,
     tensor_dtype,
 )
-from inarch.dialects.graph.reduce import highest, lowest
 from inarch.dialects.nest_spec import NestBuilder, NestSpec, same
 from inarch.dialects.scalar import Number
 from inarch.ir.op import op_definition
@@ -287,7 +286,7 @@ class PadOp(CopyOp):
         dtype, value = tensor_dtype(self.x), self.value.value.data
         if not dtype.is_float:
             whole = math.isfinite(value) and value == int(value)
-            exact = whole and lowest(dtype) <= value <= highest(dtype)
+            exact = whole and dtype.least <= value <= dtype.greatest
             require(exact, "C2", f"expected a value of {dtype.name}, found {value}")
 
     def infer(self) -> Sequence[Tensor]:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Protocol, cast
 
 from inarch.artifact.manifest import Port
-from inarch.computation._types import Given, limits
+from inarch.computation._types import Given
 from inarch.core.dtypes import DTYPES, from_numpy
 from inarch.core.errors import ArgumentError, UnsupportedError
 from inarch.core.lazy import Array, np
@@ -131,7 +131,7 @@ class Interface:
         role = f"{self.where}: argument '{name}'"
         if port.dtype.is_float:
             return as_array(float(number) if type(number) is not int else number, port, role)
-        low, high = limits(port.dtype.name)
+        low, high = port.dtype.least, port.dtype.greatest
         if not low <= number <= high or number != int(number):
             raise ArgumentError(
                 f"{role}: expected an integer from {low} to {high} ({port.dtype.name}), found {number}"

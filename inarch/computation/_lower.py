@@ -15,12 +15,13 @@ from inarch.artifact.manifest import Port
 from inarch.computation._types import Typed
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import UnsupportedError
+from inarch.core.scalars.functions import FUNCTIONS
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Scalar, constant
 from inarch.ir.location import named_location
-from inarch.ir.payload.lazy import math
+from inarch.ir.payload.lazy import scalar_op
 from inarch.ir.types import memref, mlir_type
 from inarch.meaning import (
     OPERATORS,
@@ -233,16 +234,4 @@ def _applied(function: str, parts: Sequence[Scalar]) -> Scalar:
             return a.maximum(0)
         case _:
             (a,) = parts
-            return a if function == "rounded" else a.unary(_MATH[function]())
-
-
-_MATH = {
-    "exp": lambda: math.ExpOp,
-    "log": lambda: math.LogOp,
-    "sqrt": lambda: math.SqrtOp,
-    "tanh": lambda: math.TanhOp,
-    "erf": lambda: math.ErfOp,
-    "expm1": lambda: math.ExpM1Op,
-    "log1p": lambda: math.Log1pOp,
-}
-"""Ops of `math`, which is imported when first used."""
+            return a if function == "rounded" else a.unary(scalar_op(FUNCTIONS[function].floats))

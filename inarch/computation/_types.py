@@ -9,6 +9,7 @@ from math import prod
 from inarch.artifact.manifest import Port
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError
+from inarch.core.scalars.functions import OF_MEANINGS
 from inarch.meaning import (
     Apply,
     Element,
@@ -26,8 +27,6 @@ from inarch.meaning import (
 )
 from inarch.meaning.program import Program
 from inarch.microkernel import dtype_of
-
-_FLOAT_ONLY = frozenset({"exp", "log", "sqrt", "tanh", "erf", "expm1", "log1p"})
 
 _OF_NUMBER = {"float": "f64", "int": "i64", "bool": "i1"}
 """The dtype of a number that is only cast."""
@@ -298,9 +297,10 @@ def _check_functions(expression: Expression, wanted: str, dtypes: Mapping[str, s
             _check_functions(argument, dtype_of(argument, dtypes) or function, dtypes)
         case Apply(function=function):
             kind = dtype_of(expression, dtypes) or wanted
-            if (function in _FLOAT_ONLY and not DTYPES[kind].is_float) or kind == "i1":
+            is_float_only = OF_MEANINGS[function].is_float_only
+            if (is_float_only and not DTYPES[kind].is_float) or kind == "i1":
                 raise UnsupportedError(
-                    f"expected {'a float' if function in _FLOAT_ONLY else 'numbers'} in "
+                    f"expected {'a float' if is_float_only else 'numbers'} in "
                     f"{expression_text(expression)}, found {kind}; cast it: f32(...)"
                 )
             for part in expression.arguments:
@@ -308,15 +308,5 @@ def _check_functions(expression: Expression, wanted: str, dtypes: Mapping[str, s
 
 
 def _fits(value: float, dtype: str) -> bool:
-    low, high = limits(dtype)
-    return low <= value <= high and value == int(value)
-
-
-def limits(dtype: str) -> tuple[int, int]:
-    """The least and the greatest integer of a dtype that is no float."""
     kind = DTYPES[dtype]
-    if kind.name == "i1":
-        return 0, 1
-    if kind.is_unsigned:
-        return 0, (1 << kind.bits) - 1
-    return -(1 << (kind.bits - 1)), (1 << (kind.bits - 1)) - 1
+    return kind.least <= value <= kind.greatest and value == int(value)

@@ -6,6 +6,7 @@ unsigned ones are `ui8` .. `ui64`. Everything else about a dtype is derived from
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from inarch.core.errors import UnsupportedError
@@ -39,6 +40,28 @@ class DType:
     def is_unsigned(self) -> bool:
         """Whether division, comparison and widening treat it as unsigned (bools are)."""
         return self.dlpack in (1, 6)
+
+    @property
+    def least(self) -> float:
+        """The least value: -inf of floats. The start of a maximum.
+
+        >>> [DTYPES[name].least for name in ("f32", "i8", "ui8")]
+        [-inf, -128, 0]
+        """
+        if self.is_float:
+            return -math.inf
+        return 0 if self.is_unsigned else -(1 << (self.bits - 1))
+
+    @property
+    def greatest(self) -> float:
+        """The greatest value: inf of floats. The start of a minimum.
+
+        >>> [DTYPES[name].greatest for name in ("f32", "i8", "ui8", "i1")]
+        [inf, 127, 255, 1]
+        """
+        if self.is_float or self.name == "i1":
+            return math.inf if self.is_float else 1
+        return (1 << (self.bits - (not self.is_unsigned))) - 1
 
 
 DTYPES: dict[str, DType] = {

@@ -1,7 +1,7 @@
 """How far right values may be apart: the one definition of an allowed rounding difference.
 
     gamma(n, dtype) * sum |a| |b|    a sum of products in any order, with or without FMA
-    ULPS of a function               exp, log, tanh, ...
+    ULPS of a function               exp, log, ...
     WHOLE * max |value|              two evaluations of a whole network, or what it is measured to amplify
     DRAWN * max(1, |value|)          of a random graph of a few operators
 
@@ -31,7 +31,7 @@ DRAWN = {"float32": 3e-5, "float64": 1e-9}
 are of numbers about 1, of which differences may be all that is left."""
 
 OURS_ULPS = 2.0
-"""What `backends/c/write/value/math.py` promises of exp, log, tanh and erf in f32, in ulps."""
+"""What our own C of functions of f32 (`backends/c/write/value/elementary.py`) promises, in ulps."""
 
 LIBRARY_ULPS = 4.0
 """What C libraries keep to: the manual of glibc, "Errors in Math Functions", lists at most 4.

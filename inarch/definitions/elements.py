@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias
 
 from inarch.core.lazy import Array, np
-from inarch.core.rounding import LIBRARY_ULPS, OURS_ULPS
+from inarch.core.rounding import LIBRARY_ULPS
+from inarch.core.scalars.functions import BY_OP, Function
 from inarch.definitions.bounded import Bounded
 
 Element: TypeAlias = Any
@@ -159,85 +158,19 @@ def copy_sign(a: Element, b: Element) -> Element:
 # ---------------------------------------------------------------------------------- functions
 
 
-@dataclass(frozen=True)
-class Function:
-    """A real function of floats: in float64, how exact an implementation is, and how it runs."""
-
-    compute: Callable[[Array], Array]
-    ulps: float
-    """That an implementation may be off, in units in the last place of the result."""
-    turns: tuple[float, ...] = ()
-    """Where it stops rising or falling."""
-    slope_below_one: bool = False
-    """Whether its slope is at most 1, where it turns too often to be listed."""
-
-
-@cache
-def functions() -> Mapping[str, Function]:
-    """Name -> function; those of `math` of MLIR. A function, because numpy is imported when needed."""
-
-    def elementwise(function: Callable[[float], float]) -> Callable[[Array], Array]:
-        return lambda x: np.asarray(np.frompyfunc(function, 1, 1)(x), np.float64)
-
-    def away(x: Array) -> Array:  # halves round away from zero, as in C
-        return np.copysign(np.trunc(np.abs(x) + np.where(np.abs(x) < 0.5, 0.0, 0.5)), x)
-
-    def erf(x: Array) -> Array:
-        return elementwise(math.erf)(np.asarray(x, np.float64))
-
-    c = LIBRARY_ULPS
-    return {
-        "exp": Function(np.exp, OURS_ULPS),
-        "log": Function(np.log, OURS_ULPS),
-        "tanh": Function(np.tanh, OURS_ULPS),
-        "erf": Function(erf, OURS_ULPS),
-        "expm1": Function(np.expm1, OURS_ULPS),
-        "log1p": Function(np.log1p, OURS_ULPS),
-        "sqrt": Function(np.sqrt, 0.5),
-        "rsqrt": Function(lambda x: 1.0 / np.sqrt(x), 1.5),
-        "exp2": Function(np.exp2, c),
-        "log10": Function(np.log10, c),
-        "log2": Function(np.log2, c),
-        "cbrt": Function(np.cbrt, c),
-        "acos": Function(np.arccos, c),
-        "acosh": Function(np.arccosh, c),
-        "asin": Function(np.arcsin, c),
-        "asinh": Function(np.arcsinh, c),
-        "atan": Function(np.arctan, c),
-        "atanh": Function(np.arctanh, c),
-        "cosh": Function(np.cosh, c, turns=(0.0,)),
-        "sinh": Function(np.sinh, c),
-        "sin": Function(np.sin, c, slope_below_one=True),
-        "cos": Function(np.cos, c, slope_below_one=True),
-        "absf": Function(np.abs, 0, turns=(0.0,)),
-        "ceil": Function(np.ceil, 0),
-        "floor": Function(np.floor, 0),
-        "trunc": Function(np.trunc, 0),
-        "roundeven": Function(np.rint, 0),
-        "round": Function(away, 0),
-    }
-
-
-def apply(name: str, x: Element) -> Element:
-    """One of `functions` of floats."""
-    function = functions()[name]
+def apply(function: Function, x: Element) -> Element:
+    """A function of one float; unknown where a pole may be near."""
     if not isinstance(x, Bounded):
-        return np.asarray(function.compute(np.asarray(x, np.float64))).astype(x.dtype)
-    if function.ulps == OURS_ULPS and x.dtype.name == "float64":
-        return x.apply(function.compute, LIBRARY_ULPS, function.turns)
+        return function.compute(np.asarray(x, np.float64)).astype(x.dtype)
+    is_library = function.is_ours and x.dtype.name == "float64"
+    ulps = LIBRARY_ULPS if is_library else function.ulps
     if function.slope_below_one:
-        return x.lipschitz(function.compute, function.ulps)
-    return x.apply(function.compute, function.ulps, function.turns)
-
-
-def apply_tan(x: Element) -> Element:
-    """The tangent, which is unknown where a pole is near."""
-    if not isinstance(x, Bounded):
-        return np.tan(np.asarray(x, np.float64)).astype(x.dtype)
-    low, high = x.ends
-    branch = np.floor(low / np.pi + 0.5) != np.floor(high / np.pi + 0.5)
-    made = x.apply(np.tan, LIBRARY_ULPS)
-    return Bounded.leaf(x.dtype, made.value, np.where(branch, np.inf, made.error))
+        return x.lipschitz(function.compute, ulps)
+    made = x.apply(function.compute, ulps, function.turns)
+    if not function.period:
+        return made
+    low, high = (np.floor(end / function.period + 0.5) for end in x.ends)
+    return Bounded.leaf(x.dtype, made.value, np.where(low != high, np.inf, made.error))
 
 
 def apply_binary(
@@ -262,17 +195,9 @@ def apply_binary(
 # ---------------------------------------------------------------------------------- reductions
 
 FOLDS: Mapping[str, str] = {
-    "arith.addf": "add",
-    "arith.addi": "add",
-    "arith.mulf": "multiply",
-    "arith.muli": "multiply",
-    "arith.maximumf": "maximum",
-    "arith.minimumf": "minimum",
-    "arith.maxsi": "maximum",
-    "arith.minsi": "minimum",
-    "arith.andi": "bitwise_and",
-    "arith.ori": "bitwise_or",
-    "arith.xori": "bitwise_xor",
+    op: str(row.numpy)
+    for op, (row, is_signed) in BY_OP.items()
+    if row.commutes and is_signed is not False
 }
 """Ops that may combine the points of a reduction in any order, and NumPy's function for it."""
 

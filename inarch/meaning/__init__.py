@@ -35,12 +35,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
+from inarch.core.scalars.functions import OF_MEANINGS as FUNCTIONS
 from inarch.meaning._normal import Normal, normal, substitute
 from inarch.meaning._parser import Parser, elements
 from inarch.meaning._text import element_text, expression_text, index_text, meaning_text
 from inarch.meaning._tree import (
-    COMMUTATIVE,
-    FUNCTIONS,
     OPERATORS,
     Apply,
     Element,
@@ -56,7 +55,6 @@ from inarch.meaning._tree import (
 )
 
 __all__ = [
-    "COMMUTATIVE",
     "FUNCTIONS",
     "OPERATORS",
     "Access",

@@ -9,8 +9,8 @@ from typing import NoReturn
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError, unknown
+from inarch.core.scalars.functions import OF_MEANINGS
 from inarch.meaning._tree import (
-    FUNCTIONS,
     OPERATORS,
     Apply,
     Element,
@@ -270,15 +270,15 @@ class Parser:
         return self._element(token)
 
     def _call(self, name: _Token) -> Expression:
-        if name.text not in FUNCTIONS and name.text not in DTYPES:
-            error = unknown("function", name.text, [*FUNCTIONS, *DTYPES])
+        if name.text not in OF_MEANINGS and name.text not in DTYPES:
+            error = unknown("function", name.text, [*OF_MEANINGS, *DTYPES])
             self._fail(name, error.message)
         self._operation()
         arguments: list[Expression] = []
         while not arguments or self._accept(","):
             arguments.append(self._expression())
         self._expect(")")
-        arity = FUNCTIONS.get(name.text, 1)
+        arity = OF_MEANINGS[name.text].arity if name.text in OF_MEANINGS else 1
         if len(arguments) != arity:
             noun = "argument" if arity == 1 else "arguments"
             self._fail(name, f"expected {arity} {noun} of {name.text}, found {len(arguments)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inarch.core.scalars.functions import SIGNS
 from inarch.meaning._tree import (
     Apply,
     Element,
@@ -14,7 +15,7 @@ from inarch.meaning._tree import (
     Term,
 )
 
-_INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
+_INFIX = {name: (sign, 1 if sign in "+-" else 2) for name, sign in SIGNS.items()}
 """Function -> its sign and how strongly it binds."""
 
 _PREFIX_BINDS = 3

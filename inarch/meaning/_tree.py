@@ -17,31 +17,6 @@ OPERATORS: Mapping[str, str | None] = {
 }
 """Assignments, and the function that combines the old element with the value."""
 
-FUNCTIONS: Mapping[str, int] = {
-    "add": 2,
-    "sub": 2,
-    "mul": 2,
-    "div": 2,
-    "max": 2,
-    "min": 2,
-    "neg": 1,
-    "abs": 1,
-    "exp": 1,
-    "log": 1,
-    "sqrt": 1,
-    "tanh": 1,
-    "erf": 1,
-    "expm1": 1,
-    "log1p": 1,
-    "relu": 1,
-    "rounded": 1,
-}
-"""Functions of expressions and their arity; `max`, `min` and `relu` propagate NaN; + is `add` ...
-
-`rounded` is what it is of: a product that is rounded before it is added to a sum."""
-
-COMMUTATIVE = frozenset({"add", "mul", "max", "min"})
-
 
 @dataclass(frozen=True)
 class Iterator:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
+from inarch.core.scalars.functions import OF_MEANINGS
 from inarch.meaning import (
     OPERATORS,
     Apply,
@@ -132,7 +133,7 @@ class _Piece:
         if operator is None:
             array[place] = value
             return
-        combine: np.ufunc = getattr(np, _UFUNCS[operator])
+        combine: np.ufunc = getattr(np, str(OF_MEANINGS[operator].numpy))
         axes = tuple(range(parallel, len(self.shape)))
         # Integers would otherwise be summed in the platform's widest type.
         reduced = combine.reduce(value, axis=axes, dtype=array.dtype) if axes else value
@@ -149,7 +150,8 @@ class _Piece:
             case Apply():
                 kind = self._dtype(expression) or dtype
                 parts = [self._value(part, kind) for part in expression.arguments]
-                return _apply(expression.function, parts)
+                found = OF_MEANINGS[expression.function].compute(*parts)
+                return found.astype(parts[0].dtype, copy=False)
 
     def _dtype(self, expression: Expression) -> np.dtype | None:
         """The dtype of an expression's operands, which numbers in it take; None without any."""
@@ -206,53 +208,3 @@ class _Piece:
                 f"{element_text(element)} reaches {low if low < 0 else high} in dimension {axis} "
                 f"of size {size}"
             )
-
-
-_UFUNCS: Mapping[str, str] = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "max": "maximum",
-    "min": "minimum",
-    "neg": "negative",
-    "abs": "absolute",
-    "exp": "exp",
-    "log": "log",
-    "sqrt": "sqrt",
-    "tanh": "tanh",
-    "expm1": "expm1",
-    "log1p": "log1p",
-}
-"""Function -> what NumPy calls it."""
-
-
-def _apply(function: str, parts: list[Array]) -> Array:
-    if function == "div":
-        return _divide(*parts)
-    if function == "erf":
-        return _erf(*parts)
-    if function == "rounded":
-        return parts[0]
-    if function == "relu":
-        return np.maximum(parts[0], parts[0].dtype.type(0))
-    return np.asarray(getattr(np, _UFUNCS[function])(*parts))
-
-
-def _divide(a: Array, b: Array) -> Array:
-    """Truncates for integers; by 0 it is 0."""
-    if a.dtype.kind == "f":
-        return a / b
-    if a.dtype.kind == "u":
-        return np.where(b == 0, 0, a // np.where(b == 0, 1, b)).astype(a.dtype)
-    by = np.where(b == 0, 1, b)
-    with np.errstate(over="ignore"):  # the lowest by -1 wraps
-        floor = a // by
-        rest = a - floor * by
-    differ = (a < 0) != (by < 0)
-    truncated = floor + ((rest != 0) & differ)  # not by abs, which the lowest has not
-    return np.where(b == 0, 0, truncated).astype(a.dtype)
-
-
-def _erf(a: Array) -> Array:
-    values = np.frompyfunc(math.erf, 1, 1)(a.astype(np.float64))
-    return np.asarray(values, dtype=np.float64).astype(a.dtype)

@@ -10,9 +10,9 @@ from typing import cast
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError, unknown
 from inarch.core.limits import number_text
+from inarch.core.scalars.functions import OF_MEANINGS
 from inarch.machine.architecture import all_features
 from inarch.meaning import (
-    FUNCTIONS,
     Apply,
     Element,
     Expression,
@@ -255,8 +255,8 @@ def _check_variants(kernel: Microkernel, meaning: Meaning) -> None:
         if shape.operator != "add" or shape.init is not None or shape.finish is not None:
             raise InarchError("expected init 'zero' of a meaning that is one '+=' only")
     for function in kernel.epilogue:
-        if function not in FUNCTIONS and function not in DTYPES:
-            raise InarchError(f"epilogue: {unknown('function', function, FUNCTIONS).message}")
+        if function not in OF_MEANINGS and function not in DTYPES:
+            raise InarchError(f"epilogue: {unknown('function', function, OF_MEANINGS).message}")
     if kernel.epilogue and kernel.generate is None:
         raise InarchError("expected an epilogue with generate only, which writes it")
 

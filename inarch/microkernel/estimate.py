@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from math import prod
 
 from inarch.core.dtypes import DTYPES
+from inarch.core.scalars.functions import operations
 from inarch.machine.machine import Machine
-from inarch.machine.operations import operations
 from inarch.machine.target import Target
 from inarch.meaning import Apply, Element, Expression, Iterator, Normal, elements
 from inarch.microkernel._data import Microkernel

@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from inarch.core.errors import InarchError, UsageError
+from inarch.core.scalars.functions import operations
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
@@ -41,7 +42,6 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
-from inarch.machine.operations import operations
 from inarch.passes.loop.threads.computed import begins_at_a_number, may_be_parted, part
 from inarch.passes.loop.threads.numbers import can_be_handed_on, hand_on, numbers_used
 from inarch.passes.loop.threads.sharing import Sharing, SharingReport

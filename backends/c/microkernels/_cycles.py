@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import prod
 
 from inarch.backends.c.microkernels._register_tile import Contraction
-from inarch.machine.operations import operations
+from inarch.core.scalars.functions import operations
 from inarch.meaning import Apply, Expression
 from inarch.microkernel import Instance
 

@@ -1,7 +1,7 @@
 """What an instance does after the reduction: `finish` of each accumulator, then the stores to C.
 
 All of it is on vectors of all lanes. Expressions of + - * / neg abs max min relu stay in the registers of the
-tile. With exp, log, tanh, erf or sqrt the tile goes through a buffer in L1 and a loop over its vectors: the
+tile. With a function of `VECTORS` the tile goes through a buffer in L1 and a loop over its vectors: the
 functions of `backends/c/write/value/elementary.py` would else be written out once a register.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from inarch.backends.c.microkernels._ordered import ordered_macros
 from inarch.backends.c.write.value.elementary import VECTORS, vector_helpers, vector_name
+from inarch.core.scalars.functions import SIGNS
 from inarch.meaning import Apply, Element, Expression, Number, Term
 from inarch.microkernel import Instance
 
-_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-_IN_REGISTERS = (*_OPERATORS, "neg", "abs", "max", "min", "relu")
+_IN_REGISTERS = (*SIGNS, "neg", "abs", "max", "min", "relu")
 EPILOGUE = (*_IN_REGISTERS, *VECTORS)
 """The functions that `finish` may have."""
 
@@ -179,7 +179,7 @@ class _Vectors:
         if expression.function in VECTORS:
             call = vector_name(expression.function, self.tile.lanes)
             return _Text(f"{call}({self.named(parts[0])})", is_vector=True)
-        return _Text(f"({texts[0]} {_OPERATORS[expression.function]} {texts[1]})", is_vector)
+        return _Text(f"({texts[0]} {SIGNS[expression.function]} {texts[1]})", is_vector)
 
     def _element(self, element: Element) -> _Text:
         if element.operand == self.tile.written.operand:

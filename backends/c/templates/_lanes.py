@@ -7,7 +7,6 @@ array, which compilers vectorise where they can.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,11 +25,9 @@ from inarch.backends.c.write.value.math import helpers_text
 from inarch.backends.c.write.value.ordered import ordered_macro
 from inarch.backends.c.write.value.several import several_helper, several_name, several_needs
 from inarch.core.dtypes import DTYPES, DType
+from inarch.core.scalars.functions import FUNCTIONS, ORDERS, SIGNS
 from inarch.meaning import Apply, Element, Expression, Number
 from inarch.microkernel import Instance, dtype_of, prototype
-
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-_ORDERS = {"max": ">", "min": "<"}
 
 At = Callable[[Element], "Text"]
 """What holds an element: a scalar, or a vector."""
@@ -211,15 +208,15 @@ class Writer:
         self, function: str, parts: Sequence[Text], source: DType, dtype: DType
     ) -> str | None:
         texts = [part.text for part in parts]
-        if function in _SIGNS and dtype.is_float:
-            return f"({texts[0]} {_SIGNS[function]} {texts[1]})"
-        if function in _SIGNS and function != "div":  # unsigned, so that it wraps
+        if function in SIGNS and dtype.is_float:
+            return f"({texts[0]} {SIGNS[function]} {texts[1]})"
+        if function in SIGNS and function != "div":  # unsigned, so that it wraps
             wide = DTYPES[f"u{dtype.name}"]
             a, b = (f"({self.vector(wide)}){self.splat(part, dtype)}" for part in parts)
-            return f"({self.vector(dtype)})({a} {_SIGNS[function]} {b})"
+            return f"({self.vector(dtype)})({a} {SIGNS[function]} {b})"
         if function == "neg" and dtype.is_float:
             return f"(-{texts[0]})"
-        if function in _ORDERS:
+        if function in ORDERS:
             return self._ordered(function, parts, dtype)
         if function == "abs" and dtype.is_float:
             bits = DTYPES[f"i{dtype.bits}"]
@@ -240,7 +237,7 @@ class Writer:
             name, text = ordered_macro(function, self.lanes, dtype)
             self._macros[text] = None
             return f"{name}({a}, {b}, {kind}, {bits})"
-        mask = self.named(bits, f"({bits})({a} {_ORDERS[function]} {b})")
+        mask = self.named(bits, f"({bits})({a} {ORDERS[function]} {b})")
         return f"({kind})(({mask} & ({bits}){a}) | (~{mask} & ({bits}){b}))"
 
     def _by_lane(self, function: str, parts: Sequence[Text], source: DType, dtype: DType) -> str:
@@ -257,8 +254,8 @@ class Writer:
 
     def scalar(self, function: str, texts: Sequence[str], source: DType, dtype: DType) -> str:
         """A function of scalars."""
-        if dtype.is_float and function in _SIGNS:
-            return f"({texts[0]} {_SIGNS[function]} {texts[1]})"
+        if dtype.is_float and function in SIGNS:
+            return f"({texts[0]} {SIGNS[function]} {texts[1]})"
         if function in DTYPES:
             if source.is_float and not dtype.is_float:
                 return f"{self._need(f'inarch_{source.name}_to_{dtype.name}')}({texts[0]})"
@@ -271,23 +268,22 @@ class Writer:
         suffix = "f" if dtype.bits == 32 else ""
         if function == "neg":
             return f"(-{texts[0]})"
-        if function in _ORDERS or (function in OURS and dtype.bits == 32):
+        if function in ORDERS or (function in OURS and dtype.bits == 32):
             return f"{self._need(f'inarch_{function}_{dtype.name}')}({', '.join(texts)})"
-        name = "fabs" if function == "abs" else function
-        return f"__builtin_{name}{suffix}({', '.join(texts)})"
+        return f"__builtin_{FUNCTIONS[function].library}{suffix}({', '.join(texts)})"
 
     def _of_integers(self, function: str, texts: Sequence[str], dtype: DType) -> str:
         if function == "div":
             return f"{self._need(f'inarch_div_{dtype.name}')}({', '.join(texts)})"
-        if function in _ORDERS:
-            return f"({texts[0]} {_ORDERS[function]} {texts[1]} ? {texts[0]} : {texts[1]})"
+        if function in ORDERS:
+            return f"({texts[0]} {ORDERS[function]} {texts[1]} ? {texts[0]} : {texts[1]})"
         # Narrower operands are promoted to int, where 16 x 16 bits fit when they are unsigned factors.
         wide = DTYPES[f"u{dtype.name}"].c if dtype.bits >= 32 else "uint32_t"
         if function == "neg":
             return f"(({dtype.c})(0 - ({wide}){texts[0]}))"
         if function == "abs":
             return f"({texts[0]} < 0 ? ({dtype.c})(0 - ({wide}){texts[0]}) : {texts[0]})"
-        return f"(({dtype.c})(({wide}){texts[0]} {_SIGNS[function]} ({wide}){texts[1]}))"
+        return f"(({dtype.c})(({wide}){texts[0]} {SIGNS[function]} ({wide}){texts[1]}))"
 
     def _need(self, helper: str) -> str:
         self._helpers[helper] = None
@@ -313,10 +309,7 @@ def identity(operator: str, dtype: DType) -> str:
         return literal(-0.0 if dtype.is_float else 0, dtype)
     if operator == "mul":
         return literal(1, dtype)
-    if dtype.is_float:
-        return literal(-math.inf if operator == "max" else math.inf, dtype)
-    least = -(1 << (dtype.bits - 1))
-    return literal(least if operator == "max" else -1 - least, dtype)
+    return literal(dtype.least if operator == "max" else dtype.greatest, dtype)
 
 
 def widest(dtypes: Mapping[str, str]) -> int:

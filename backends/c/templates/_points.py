@@ -7,8 +7,8 @@ from math import prod
 
 from inarch.backends.c.templates._lanes import Text, Writer
 from inarch.core.dtypes import DTYPES
+from inarch.core.scalars.functions import operations
 from inarch.machine.machine import Machine
-from inarch.machine.operations import operations
 from inarch.meaning import Element, Expression, Normal, elements
 from inarch.microkernel import Instance, functions_of
 

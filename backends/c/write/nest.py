@@ -7,7 +7,7 @@
 - One of the loops scans: `write/scan.py`.
 - It looks for the best value and where it is, in lanes: `write/arg_reduce.py`.
 - It writes at indices that are read: point by point, as they stand.
-- Its points are by themselves, and call exp, log, tanh ...: in strips of vectors, `write/strips.py`.
+- Its points are by themselves, and call exp, log ...: in strips of vectors, `write/strips.py`.
 A mode that none of them obeys is an error (`passes/loop/nests/modes.py`). What is serial the C compiler may
 unroll and vectorise as it likes.
 """

@@ -22,7 +22,6 @@ from inarch.dialects.graph.op import (
     shape_of,
     tensor_dtype,
 )
-from inarch.dialects.graph.reduce import lowest
 from inarch.dialects.graph.windows import Window
 from inarch.dialects.nest_spec import Body, NestBuilder, NestSpec
 from inarch.dialects.scalar import Number, Scalar
@@ -136,10 +135,10 @@ class MaxPoolOp(PoolOp, StructuredOp):
         super().check()
 
     def nest(self) -> NestSpec:
-        return self._nest(_largest, lowest(tensor_dtype(self.x)))
+        return self._nest(_largest, tensor_dtype(self.x).least)
 
     def reference(self, x: Array) -> Array:
-        outputs, least = self.outputs(), lowest(tensor_dtype(self.x))
+        outputs, least = self.outputs(), tensor_dtype(self.x).least
         result = np.full((*x.shape[:2], *outputs), least, x.dtype)
         for _, elements in self.sliding().views(x, outputs, least):
             np.maximum(result, elements, out=result)

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from inarch.core.errors import UnsupportedError
 from inarch.core.lazy import Array, np
+from inarch.core.scalars.functions import FUNCTIONS
 from inarch.definitions import elements as e
 from inarch.definitions.frame import Definition, Frame, elementwise, storage_dtype
 from inarch.ir.location import location_text
@@ -48,13 +49,7 @@ def _bitwise(function: Callable[[Array, Array], Array]) -> Definition:
 # ---------------------------------------------------------------------------------- division
 
 
-def _quotient(a: Array, b: Array) -> Array:
-    """Towards zero; by 0 it is 0, and the lowest by -1 wraps to itself."""
-    a, b = np.broadcast_arrays(a, b)
-    floor = np.floor_divide(a, np.where(b == 0, 1, b), dtype=a.dtype)
-    exact = np.multiply(floor, b, dtype=a.dtype) == a
-    toward_zero = floor + ((a < 0) != (b < 0)) * ~exact
-    return np.where(b == 0, 0, toward_zero).astype(a.dtype)
+_quotient = FUNCTIONS["div"].compute
 
 
 def _remainder(a: Array, b: Array) -> Array:

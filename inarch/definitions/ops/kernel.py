@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from inarch.core.dtypes import DTYPES
-from inarch.core.lazy import Array, np
+from inarch.core.lazy import np
+from inarch.core.scalars.functions import FUNCTIONS, OF_MEANINGS
 from inarch.definitions import elements as e
 from inarch.definitions.access import Access, read_access, with_garbage
 from inarch.definitions.buffers import Buffer, span
@@ -267,14 +268,7 @@ def _divide(a: e.Element, b: e.Element) -> e.Element:
     """Integers divide towards zero, by 0 to 0."""
     if e.is_float(a):
         return e.divide(a, b)
-
-    def whole(x: Array, y: Array) -> Array:
-        quotient = np.abs(x) // np.where(y == 0, 1, np.abs(y))
-        return np.where(y == 0, 0, np.where((x < 0) != (y < 0), -quotient, quotient)).astype(
-            x.dtype
-        )
-
-    return e.exactly(whole, a, b)
+    return e.exactly(FUNCTIONS["div"].compute, a, b)
 
 
 def _negative(a: e.Element) -> e.Element:
@@ -282,7 +276,7 @@ def _negative(a: e.Element) -> e.Element:
 
 
 def _absolute(a: e.Element) -> e.Element:
-    return e.apply("absf", a) if e.is_float(a) else e.exactly(np.abs, a)
+    return e.apply(FUNCTIONS["abs"], a) if e.is_float(a) else e.exactly(np.abs, a)
 
 
 def _zero_like(a: e.Element) -> e.Element:
@@ -304,8 +298,9 @@ _UNARY: Mapping[str, Callable[[e.Element], e.Element]] = {
     "rounded": lambda a: a,
     "relu": lambda a: e.extreme(np.maximum, a, _zero_like(a)),
     **{
-        name: (lambda a, name=name: e.apply(name, a))
-        for name in ("exp", "log", "sqrt", "tanh", "erf", "expm1", "log1p")
+        name: (lambda a, row=row: e.apply(row, a))
+        for name, row in OF_MEANINGS.items()
+        if row.is_float_only
     },
 }
 """What the functions of a meaning do."""

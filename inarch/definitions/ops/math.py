@@ -8,14 +8,15 @@ from xdsl.dialects import math
 from xdsl.ir import Operation
 
 from inarch.core.lazy import Array, np
+from inarch.core.scalars.functions import FUNCTIONS, Function
 from inarch.definitions import elements as e
 from inarch.definitions.frame import Definition, elementwise
 from inarch.dialects.graph.elementwise.arithmetic import power
 from inarch.dialects.loop.scalar import RemfOp
 
 
-def _function(name: str) -> Definition:
-    return elementwise(lambda x: e.apply(name, x))
+def _function(function: Function) -> Definition:
+    return elementwise(lambda x: e.apply(function, x))
 
 
 def _integers(function: Callable[[Array], Array]) -> Definition:
@@ -62,36 +63,14 @@ def _float_power(x: e.Element, n: e.Element) -> e.Element:
     return e.apply_binary(power, x, exponent)
 
 
+_OPS = {op.name: op for op in math.Math.operations}
+
 DEFINITIONS: Mapping[type[Operation], Definition] = {
-    math.AbsFOp: _function("absf"),
-    math.AcosOp: _function("acos"),
-    math.AcoshOp: _function("acosh"),
-    math.AsinOp: _function("asin"),
-    math.AsinhOp: _function("asinh"),
-    math.AtanOp: _function("atan"),
-    math.AtanhOp: _function("atanh"),
-    math.CbrtOp: _function("cbrt"),
-    math.CeilOp: _function("ceil"),
-    math.CosOp: _function("cos"),
-    math.CoshOp: _function("cosh"),
-    math.ErfOp: _function("erf"),
-    math.ExpOp: _function("exp"),
-    math.Exp2Op: _function("exp2"),
-    math.ExpM1Op: _function("expm1"),
-    math.FloorOp: _function("floor"),
-    math.LogOp: _function("log"),
-    math.Log10Op: _function("log10"),
-    math.Log1pOp: _function("log1p"),
-    math.Log2Op: _function("log2"),
-    math.RoundOp: _function("round"),
-    math.RoundEvenOp: _function("roundeven"),
-    math.RsqrtOp: _function("rsqrt"),
-    math.SinOp: _function("sin"),
-    math.SinhOp: _function("sinh"),
-    math.SqrtOp: _function("sqrt"),
-    math.TanhOp: _function("tanh"),
-    math.TruncOp: _function("trunc"),
-    math.TanOp: elementwise(e.apply_tan),
+    **{
+        op: _function(row)
+        for row in FUNCTIONS.values()
+        if row.arity == 1 and (op := _OPS.get(row.floats)) is not None
+    },
     math.PowFOp: elementwise(lambda a, b: e.apply_binary(power, a, b)),
     math.Atan2Op: elementwise(lambda a, b: e.apply_binary(np.arctan2, a, b)),
     math.FPowIOp: elementwise(_float_power),

@@ -5,7 +5,10 @@ They take 50 ms, and programs in `graph` have none: its ops say by them what the
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
 
 from inarch.core.lazy import lazy_module
 
@@ -15,4 +18,14 @@ else:
     arith = lazy_module("xdsl.dialects.arith")
     math = lazy_module("xdsl.dialects.math")
 
-__all__ = ["arith", "math"]
+__all__ = ["arith", "math", "scalar_op"]
+
+
+def scalar_op(name: str) -> type[Operation]:
+    """The op of a name, such as `math.exp`."""
+    return _scalar_ops()[name]
+
+
+@cache
+def _scalar_ops() -> dict[str, type[Operation]]:
+    return {op.name: op for op in (*arith.Arith.operations, *math.Math.operations)}

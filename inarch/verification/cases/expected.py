@@ -15,6 +15,7 @@ from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import LIBRARY_ULPS, denormal
 from inarch.core.rounding import unit as unit_of
+from inarch.core.scalars.functions import OF_MEANINGS
 from inarch.meaning import (
     Apply,
     Element,
@@ -30,10 +31,9 @@ from inarch.meaning.evaluate import evaluate
 SLACK = 2.0
 """The c of the bound: kernels may form a reciprocal, or add in two more steps than there are terms."""
 FUNCTION_ULP = 2 * LIBRARY_ULPS
-"""How far off, in units of roundoff, a kernel's exp, log, tanh ... may be."""
+"""How far off, in units of roundoff, a kernel's functions, such as exp, may be."""
 
 _ERROR = "error_of_written"
-_EXACT = frozenset({"add", "sub", "mul", "max", "min", "neg", "abs", "relu", "rounded"})
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class _Rules:
             rounding = _times(Number(FUNCTION_ULP * self.unit), size)
             slope = _less(Apply("add", (a, Number(1.0))), error)
             return _plus(_quotient(error, slope), rounding)
-        # tanh has slope 1 at most, erf 2 / sqrt(pi)
+        # The others have a slope of 2 / sqrt(pi) at most, that of erf at 0.
         return _plus(_times(Number(2 / math.sqrt(math.pi)), error), rounding)
 
     def _binary(
@@ -251,7 +251,7 @@ def _is_exact(meaning: Meaning) -> bool:
 def _is_exact_expression(expression: Expression) -> bool:
     match expression:
         case Apply(function=name, arguments=parts):
-            known = name in _EXACT or name in DTYPES
+            known = name in DTYPES or OF_MEANINGS[name].keeps_whole
             return known and all(_is_exact_expression(part) for part in parts)
         case Number(value=value):
             return math.isinf(value) or value == math.floor(value)

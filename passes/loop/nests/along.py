@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.ir.affine import AffineExpr
 
+from inarch.core.scalars.functions import operations
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
-from inarch.machine.operations import operations
 from inarch.machine.target import Target
 from inarch.passes.loop.nests.chains import fresh_label
 from inarch.passes.loop.nests.edge import is_elementwise

@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DType
-from inarch.dialects.graph.reduce import highest, lowest
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.nest_spec import NestBuilder
 from inarch.dialects.scalar import Scalar
@@ -90,7 +89,7 @@ class _Blocks:
         def step(element: Scalar, found: Scalar) -> Scalar:
             return found.maximum(element) if of.largest else found.minimum(element)
 
-        start = lowest(of.dtype) if of.largest else highest(of.dtype)
+        start = of.dtype.least if of.largest else of.dtype.greatest
         spec = nest.spec([(at,)], (block, lane), step, init=start)
         builder.nest(spec, [x], [of.dtype], best, of.dtype)
         return cls(best, first, last)

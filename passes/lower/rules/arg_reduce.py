@@ -13,7 +13,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.dialects.graph.reduce import ArgMaxOp, ArgMinOp, ArgReduceOp, highest, lowest
+from inarch.dialects.graph.reduce import ArgMaxOp, ArgMinOp, ArgReduceOp
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
@@ -41,7 +41,7 @@ def _lower(op: Operation, builder: LoopBuilder) -> None:
     if op.keeps_axis():
         write.insert(along, AffineExpr.constant(0))
     order = Order(dtype, largest=isinstance(op, ArgMaxOp), last=op.takes_last())
-    start = lowest(dtype) if order.largest else highest(dtype)
+    start = dtype.least if order.largest else dtype.greatest
     index = AffineMap(len(shape), 0, tuple(write))
     nest = NestOp(
         iterators,

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects import math as math_ops
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from inarch.core.dtypes import DTYPES
+from inarch.core.scalars.functions import is_commutative, of_op
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.rounding import ROUNDED
 from inarch.ir.types import dtype_of, is_supported
-from inarch.meaning import COMMUTATIVE, Apply, Element, Expression, Number, expression_text
+from inarch.meaning import Apply, Element, Expression, Number, expression_text
 
 MAX_NODES = 256
 """Of a body as a tree, in which a value that is used twice stands twice."""
@@ -56,34 +56,6 @@ class FunctionCall:
 
 
 Tree = Leaf | Literal | FunctionCall
-
-_FUNCTIONS: Mapping[type[Operation], tuple[str, bool | None]] = {
-    arith.AddfOp: ("add", None),
-    arith.AddiOp: ("add", None),
-    arith.SubfOp: ("sub", None),
-    arith.SubiOp: ("sub", None),
-    arith.MulfOp: ("mul", None),
-    arith.MuliOp: ("mul", None),
-    arith.DivfOp: ("div", None),
-    arith.DivSIOp: ("div", True),
-    arith.DivUIOp: ("div", False),
-    arith.MaximumfOp: ("max", None),
-    arith.MaxSIOp: ("max", True),
-    arith.MaxUIOp: ("max", False),
-    arith.MinimumfOp: ("min", None),
-    arith.MinSIOp: ("min", True),
-    arith.MinUIOp: ("min", False),
-    arith.NegfOp: ("neg", None),
-    math_ops.AbsFOp: ("abs", None),
-    math_ops.AbsIOp: ("abs", True),
-    math_ops.ExpOp: ("exp", None),
-    math_ops.LogOp: ("log", None),
-    math_ops.SqrtOp: ("sqrt", None),
-    math_ops.TanhOp: ("tanh", None),
-    math_ops.ErfOp: ("erf", None),
-    math_ops.ExpM1Op: ("expm1", None),
-    math_ops.Log1pOp: ("log1p", None),
-}
 
 _CASTS: Mapping[type[Operation], tuple[bool | None, bool | None]] = {
     arith.ExtFOp: (None, None),
@@ -131,9 +103,9 @@ def _tree(value: SSAValue, reads: int, budget: list[int]) -> Tree | None:
 def _node(op: Operation, arguments: tuple[Tree, ...]) -> FunctionCall:
     element = op.operands[0].type if op.operands else op.results[0].type
     source = dtype_of(element).name if is_supported(element) else str(element)
-    if type(op) in _FUNCTIONS:
-        function, is_signed = _FUNCTIONS[type(op)]
-        return FunctionCall(function, arguments, source, is_signed)
+    row, is_signed = of_op(op.name)
+    if row.in_meanings:
+        return FunctionCall(row.name, arguments, source, is_signed)
     if type(op) in _CASTS:
         is_signed, makes_signed = _CASTS[type(op)]
         result = dtype_of(op.results[0].type).name
@@ -195,7 +167,7 @@ class _Unifier:
         if not self._is_function(function, arguments, tree):
             return
         yield from self._all(arguments, tree.arguments, known)
-        if function in COMMUTATIVE and tree.arguments[0] != tree.arguments[1]:
+        if is_commutative(function) and tree.arguments[0] != tree.arguments[1]:
             yield from self._all(arguments, tree.arguments[::-1], known)
 
     def _is_function(

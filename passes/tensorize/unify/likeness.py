@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from inarch.machine.operations import operations
+from inarch.core.scalars.functions import operations
 from inarch.meaning import Apply, Expression
 from inarch.passes.tensorize.unify.body import FunctionCall, Tree, expression_of
 from inarch.passes.tensorize.unify.pattern import KernelPattern

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 
 from inarch.core.dtypes import DTYPES
+from inarch.core.scalars.functions import OF_MEANINGS
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.memory import memref_of
 from inarch.ir.types import dtype_of
-from inarch.meaning import FUNCTIONS, OPERATORS, Apply, Element, Expression, Number
+from inarch.meaning import OPERATORS, Apply, Element, Expression, Number
 from inarch.microkernel.template import Axis, Operand, Workload
 from inarch.passes.tensorize.unify.body import (
     ACCUMULATOR,
@@ -75,7 +76,7 @@ def _expression(tree: Tree, names: Sequence[str]) -> Expression | None:
     if isinstance(tree, Literal):
         return None if math.isnan(tree.value) else Number(tree.value)
     is_cast = tree.function in DTYPES and not DTYPES[tree.function].is_unsigned
-    if tree.is_signed is False or not (is_cast or tree.function in FUNCTIONS):
+    if tree.is_signed is False or not (is_cast or tree.function in OF_MEANINGS):
         return None
     parts = [_expression(part, names) for part in tree.arguments]
     found = [part for part in parts if part is not None]

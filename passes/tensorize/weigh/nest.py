@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from inarch.core.scalars.functions import operations
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
@@ -16,7 +17,6 @@ from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.functions import is_layer
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
-from inarch.machine.operations import operations
 from inarch.machine.target import Target
 from inarch.passes.tensorize.unify.strided import strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable

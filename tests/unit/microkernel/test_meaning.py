@@ -255,7 +255,7 @@ def _expressions(names: tuple[str, ...]) -> st.SearchStrategy[Expression]:
 
     def grow(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
         def apply(function: str) -> st.SearchStrategy[Expression]:
-            arity = FUNCTIONS.get(function, 1)
+            arity = FUNCTIONS[function].arity if function in FUNCTIONS else 1
             parts = st.tuples(*[inner] * arity)
             return parts.map(lambda arguments: Apply(function, arguments))
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import pytest
+from xdsl.dialects import arith, math
 
 from inarch.core.lazy import Array
+from inarch.core.scalars.functions import FUNCTIONS
 from inarch.definitions.bounded import Bounded
 from inarch.definitions.elements import bits, copy_sign, fold
 from inarch.definitions.execute import as_module
 from inarch.dialects import new_context
+from inarch.dialects.loop.scalar import RemfOp
 from inarch.testing import Expected, check_semantics, execute, expected_of, random_inputs, run_pass
 
 
@@ -268,3 +274,25 @@ def test_a_mean_whose_sum_is_too_large_may_be_an_infinity() -> None:
     (found,) = expected_of(context, module, [np.full((1, 1, 2, 2), 2e38, np.float32)])
     for value in (np.inf, 2e38):
         assert found.accepts(np.full((1, 1, 1, 1), value, np.float32)).all()
+
+
+def test_rows_of_functions_say_how_they_run() -> None:
+    """Bounds rely on it: a function is monotone between `turns`, or its slope is at most 1."""
+    x = np.linspace(-20, 20, 4001)
+    ops: dict[str, Any] = {
+        op.name: op for op in (*arith.Arith.operations, *math.Math.operations, RemfOp)
+    }
+    for row in FUNCTIONS.values():
+        for name in filter(None, (row.floats, row.signed, row.unsigned)):
+            assert len(ops[name].get_irdl_definition().operands) == row.arity, row.name
+        if row.arity != 1 or not row.floats or row.period:
+            continue
+        with np.errstate(invalid="ignore", divide="ignore"):
+            y = row.compute(x)
+        steps = np.diff(y)
+        if row.slope_below_one:
+            assert np.all(np.abs(steps) <= np.diff(x) * (1 + 1e-9)), row.name
+            continue
+        for low, high in pairwise((-np.inf, *row.turns, np.inf)):
+            here = steps[(low <= x[:-1] + 1e-9) & (x[1:] - 1e-9 <= high) & np.isfinite(steps)]
+            assert np.all(here >= 0) or np.all(here <= 0), row.name

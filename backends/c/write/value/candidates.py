@@ -5,8 +5,6 @@ The same text does for one candidate and for one of each lane; there, what holds
 
 from __future__ import annotations
 
-import math
-
 from inarch.backends.c.types import literal
 from inarch.core.dtypes import DTYPES, DType
 from inarch.passes.loop.nests.arg_reduce import Order
@@ -20,12 +18,7 @@ def compared_as(dtype: DType) -> DType:
 def first_value(order: Order) -> str:
     """What every element comes before, or is as good as."""
     dtype = compared_as(order.dtype)
-    if dtype.is_float:
-        return literal(-math.inf if order.largest else math.inf, dtype)
-    if dtype.is_unsigned:
-        return literal(0 if order.largest else (1 << dtype.bits) - 1, dtype)
-    least = -(1 << (dtype.bits - 1))
-    return literal(least if order.largest else -1 - least, dtype)
+    return literal(dtype.least if order.largest else dtype.greatest, dtype)
 
 
 def comes_later(order: Order, x: str, value: str, *, lanes: bool) -> str:

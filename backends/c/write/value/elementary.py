@@ -20,6 +20,7 @@ from functools import cache
 from inarch.backends.c.write.value.fused import fused_body
 from inarch.backends.c.write.value.near_one import NEAR_ONE
 from inarch.core.dtypes import DTYPES
+from inarch.core.scalars.functions import FUNCTIONS as ROWS
 
 _ONE = {
     "inarch_ints_S": """
@@ -280,13 +281,13 @@ INLINE F inarch_erf_S(F x)
 
 _KINDS = (("F", "float", "f32"), ("I", "int32_t", "i32"), ("U", "uint32_t", "u32"))
 
-OURS = ("exp", "log", "tanh", "erf", "expm1", "log1p")
+OURS = tuple(name for name, row in ROWS.items() if row.is_ours)
 """Functions of f32 that are our own; those of f64 are the C library's."""
 
 TOGETHER = 4
 """Vectors of which `several.py` makes a function at once."""
 
-VECTORS = (*OURS, "sqrt")
+VECTORS = tuple(name for name, row in ROWS.items() if row.has_vectors)
 """What `vector_helpers` has."""
 
 _BLEND = {

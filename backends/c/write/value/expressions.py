@@ -16,32 +16,17 @@ from xdsl.ir import Operation, SSAValue
 
 from inarch.backends.c.text import atom, unwrapped
 from inarch.backends.c.types import element, is_bool, literal, unsigned
-from inarch.backends.c.write.value.elementary import OURS
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import UnsupportedError
+from inarch.core.scalars.functions import of_op
 from inarch.dialects.loop.scalar import RemfOp
 from inarch.ir.location import location_text
 
 Need = Callable[[str], str]
 """Notes that the unit needs a helper function, and returns its name."""
 
-_FLOAT_BINARY: dict[type[Operation], str] = {
-    arith.AddfOp: "+",
-    arith.SubfOp: "-",
-    arith.MulfOp: "*",
-    arith.DivfOp: "/",
-}
-_WRAPPING: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
-_BITWISE: dict[type[Operation], str] = {arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^"}
-_FLOAT_ORDER: dict[type[Operation], str] = {arith.MaximumfOp: "max", arith.MinimumfOp: "min"}
 _BOUNDS: dict[type[Operation], str] = {arith.MaximumfOp: "raised", arith.MinimumfOp: "lowered"}
 """The same where one side is a constant number, which takes one comparison."""
-_INTEGER_ORDER: dict[type[Operation], tuple[str, bool]] = {
-    arith.MaxSIOp: (">", False),
-    arith.MinSIOp: ("<", False),
-    arith.MaxUIOp: (">", True),
-    arith.MinUIOp: ("<", True),
-}
 _DIVISION: dict[type[Operation], tuple[str, str | None, bool]] = {
     arith.DivSIOp: ("div", "/", False),
     arith.DivUIOp: ("div", "/", True),
@@ -60,47 +45,6 @@ _SHIFTS: dict[type[Operation], tuple[str, bool]] = {
     arith.ShRUIOp: (">>", True),
     arith.ShRSIOp: (">>", False),
 }
-_LIBRARY = {
-    "math.absf": "__builtin_fabs",
-    "math.acos": "acos",
-    "math.acosh": "acosh",
-    "math.asin": "asin",
-    "math.asinh": "asinh",
-    "math.atan": "atan",
-    "math.atan2": "atan2",
-    "math.atanh": "atanh",
-    "math.cbrt": "cbrt",
-    "math.ceil": "ceil",
-    "math.copysign": "__builtin_copysign",
-    "math.cos": "cos",
-    "math.cosh": "cosh",
-    "math.erf": "erf",
-    "math.exp": "exp",
-    "math.exp2": "exp2",
-    "math.expm1": "expm1",
-    "math.floor": "floor",
-    "math.fma": "fma",
-    "math.log": "log",
-    "math.log10": "log10",
-    "math.log1p": "log1p",
-    "math.log2": "log2",
-    "math.powf": "pow",
-    "math.round": "round",
-    "math.roundeven": "rint",  # the rounding mode is never changed
-    "math.sin": "sin",
-    "math.sinh": "sinh",
-    "math.sqrt": "sqrt",
-    "math.tan": "tan",
-    "math.tanh": "tanh",
-    "math.trunc": "trunc",
-    "arith.maxnumf": "fmax",
-    "arith.minnumf": "fmin",
-    "loop.remf": "fmod",
-}
-"""Functions of <math.h> (and builtins); `f` is added for f32."""
-
-_OURS = {f"math.{name}": name for name in OURS}
-
 _COUNTS = {"math.ctlz": "ctlz", "math.cttz": "cttz", "math.ctpop": "ctpop"}
 """Functions on the bits of integers, our own."""
 
@@ -125,8 +69,9 @@ _COMPARE_INTEGERS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "
 
 def our_function(op: Operation) -> str | None:
     """The function of `OURS` that `op` is; None for others."""
-    is_ours = op.name in _OURS and element(op.results[0].type) == DTYPES["f32"]
-    return _OURS[op.name] if is_ours else None
+    row, _ = of_op(op.name)
+    is_ours = row.is_ours and element(op.results[0].type) == DTYPES["f32"]
+    return row.name if is_ours else None
 
 
 def is_scalar_op(op: Operation) -> bool:
@@ -205,20 +150,17 @@ def _unsupported(op: Operation) -> UnsupportedError:
 
 def _arithmetic(op: Operation, values: Sequence[str], need: Need) -> str | None:
     kind = type(op)
-    if kind in _FLOAT_BINARY:
-        return f"{values[0]} {_FLOAT_BINARY[kind]} {values[1]}"
-    if kind in _WRAPPING:
-        return _wrapping(op, values, _WRAPPING[kind])
-    if kind in _BITWISE:
-        dtype = element(op.results[0].type)
-        text = f"{values[0]} {_BITWISE[kind]} {values[1]}"
-        return text if dtype.bits >= 32 else f"({dtype.c})({text})"
-    if kind in _FLOAT_ORDER:
-        return _ordered(op, values, need)
-    if kind in _INTEGER_ORDER:
-        sign, is_unsigned = _INTEGER_ORDER[kind]
-        a, b = _signedness(op, values, is_unsigned)
-        return f"{a} {sign} {b} ? {values[0]} : {values[1]}"
+    row, is_signed = of_op(op.name)
+    is_float = op.name == row.floats
+    if row.sign and is_float:
+        return f"{values[0]} {row.sign} {values[1]}"
+    if row.sign and is_signed is None:
+        return _bitwise(op, values, row.sign) if not row.floats else _wrapping(op, values, row.sign)
+    if row.order and is_float:
+        return _ordered(op, values, row.name, need)
+    if row.order:
+        a, b = _signedness(op, values, is_signed is False)
+        return f"{a} {row.order} {b} ? {values[0]} : {values[1]}"
     if kind in _DIVISION:
         return _division(op, values, need)
     if kind in _SHIFTS:
@@ -230,13 +172,19 @@ def _arithmetic(op: Operation, values: Sequence[str], need: Need) -> str | None:
     return None
 
 
-def _ordered(op: Operation, values: Sequence[str], need: Need) -> str:
+def _bitwise(op: Operation, values: Sequence[str], sign: str) -> str:
+    dtype = element(op.results[0].type)
+    text = f"{values[0]} {sign} {values[1]}"
+    return text if dtype.bits >= 32 else f"({dtype.c})({text})"
+
+
+def _ordered(op: Operation, values: Sequence[str], name: str, need: Need) -> str:
     dtype = element(op.results[0].type).name
     for at, operand in enumerate(op.operands):
         if _is_number(operand):
             bound = need(f"inarch_{_BOUNDS[type(op)]}_{dtype}")
             return _call(bound, (values[1 - at], values[at]))
-    return _call(need(f"inarch_{_FLOAT_ORDER[type(op)]}_{dtype}"), values)
+    return _call(need(f"inarch_{name}_{dtype}"), values)
 
 
 def _wrapping(op: Operation, values: Sequence[str], sign: str) -> str:
@@ -360,13 +308,14 @@ def _function(op: Operation, values: Sequence[str], need: Need) -> str | None:
     if not op.results:
         return None
     dtype = element(op.results[0].type)
-    if dtype == DTYPES["f32"] and op.name in _OURS:
-        return _call(need(f"inarch_{_OURS[op.name]}_f32"), values)
+    if (ours := our_function(op)) is not None:
+        return _call(need(f"inarch_{ours}_f32"), values)
     suffix = "f" if dtype.bits == 32 else ""
     if isinstance(op, math.PowFOp) and _is_half(op.operands[1]):
         return _call(need(f"inarch_pow_half_{dtype.name}"), values[:1])
-    if op.name in _LIBRARY and dtype.is_float:
-        return _call(f"{_LIBRARY[op.name]}{suffix}", values)
+    row, _ = of_op(op.name)
+    if row.c and dtype.is_float:
+        return _call(f"{row.c}{suffix}", values)
     match op:
         case math.RsqrtOp():
             return f"{literal(1, dtype)} / sqrt{suffix}({values[0]})"

@@ -22,31 +22,12 @@ from inarch.backends.c.write.value.expressions import constant_text, expression,
 from inarch.backends.c.write.value.fused import fused_name
 from inarch.backends.c.write.value.several import several_name
 from inarch.core.dtypes import DTYPES, DType
+from inarch.core.scalars.functions import of_op
 from inarch.dialects.loop.rounding import fused_product, is_fused
 from inarch.dialects.loop.scalar import PointOp
 from inarch.passes.loop.nests.arg_reduce import sources_of
 from inarch.passes.loop.nests.lanes import is_native
 
-_FLOATS: dict[type[Operation], str] = {
-    arith.AddfOp: "+",
-    arith.SubfOp: "-",
-    arith.MulfOp: "*",
-    arith.DivfOp: "/",
-}
-_INTEGERS: dict[type[Operation], str] = {
-    arith.AddiOp: "+",
-    arith.SubiOp: "-",
-    arith.MuliOp: "*",
-    arith.AndIOp: "&",
-    arith.OrIOp: "|",
-    arith.XOrIOp: "^",
-}
-_ORDERS: dict[type[Operation], str] = {
-    arith.MaximumfOp: ">",
-    arith.MinimumfOp: "<",
-    arith.MaxSIOp: ">",
-    arith.MinSIOp: "<",
-}
 _CASTS = (arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.ExtSIOp)
 _UNSIGNED_CASTS = (arith.UIToFPOp, arith.ExtUIOp)
 
@@ -161,7 +142,7 @@ def _evaluate(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope
     if not is_native(op):
         return Value(_lane_by_lane(op, operands, kind, scope), is_vector=True)
     text = _native(op, operands, lanes, scope)
-    if type(op) in _ORDERS:
+    if of_op(op.name)[0].order:
         single = True  # named already
     return Value(text if single else scope.declare(kind.c, "t", text), is_vector=True)
 
@@ -189,19 +170,20 @@ def _native(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) 
     dtype = element(op.results[0].type)
     kind = scope.unit.vector(dtype, lanes)
     texts = [atom(operand.text) for operand in operands]
-    if type(op) in _FLOATS:
-        return f"{texts[0]} {_FLOATS[type(op)]} {texts[1]}"
+    row, _ = of_op(op.name)
+    if row.sign and op.name == row.floats:
+        return f"{texts[0]} {row.sign} {texts[1]}"
     if isinstance(op, arith.NegfOp):
         return f"-{texts[0]}"
-    if type(op) in _INTEGERS:  # unsigned, so that they wrap
+    if row.sign:  # unsigned, so that they wrap
         wide = scope.unit.vector(unsigned(dtype), lanes)
         parts = [
             f"({wide.c if operand.is_vector else unsigned(dtype).c}){text}"
             for operand, text in zip(operands, texts, strict=True)
         ]
-        return f"({kind.c})({parts[0]} {_INTEGERS[type(op)]} {parts[1]})"
-    if type(op) in _ORDERS:
-        return _ordered(_ORDERS[type(op)], operands, kind, scope)
+        return f"({kind.c})({parts[0]} {row.sign} {parts[1]})"
+    if row.order:
+        return _ordered(row.order, operands, kind, scope)
     assert isinstance(op, (*_CASTS, *_UNSIGNED_CASTS)), "is_native admits no other op"
     source = element(op.operands[0].type)
     if isinstance(op, _UNSIGNED_CASTS):

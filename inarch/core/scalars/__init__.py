@@ -1,0 +1,1 @@
+"""What is computed with single numbers: one row a function."""
