@@ -83,9 +83,7 @@ def asked_of(text: str, file: str) -> list[str]:
     """The algorithms that a schedule gives to ops, `OP-OR-GLOB=NAME` each, in order."""
     found: list[str] = []
     for statement, end in _statements(words_of(text, file)):
-        if statement[0].text == "at":
-            break
-        if statement[0].text == ALGORITHM:
+        if statement[0].text == ALGORITHM:  # before the first `at`, or `parse_schedule` refuses it
             found.append(_selection(Words(statement, end)))
     return found
 
