@@ -28,11 +28,10 @@ def apply_patterns(
     changed = True
     while changed:
         changed = False
-        gone: set[Operation] = set()
         for op in todo:
-            if op in gone or op.parent is None:
+            if op.parent is None:  # the module; or erased, alone or with what it was in
                 continue
-            name = _rewrite_once(op, patterns, gone)
+            name = _rewrite_once(op, patterns)
             if name is None:
                 continue
             changed = True
@@ -44,9 +43,7 @@ def apply_patterns(
     return done
 
 
-def _rewrite_once(
-    op: Operation, patterns: Sequence[RewritePattern], gone: set[Operation]
-) -> str | None:
+def _rewrite_once(op: Operation, patterns: Sequence[RewritePattern]) -> str | None:
     """The name of the pattern that rewrote `op`, if one did."""
     location = op.location
     rewriter = PatternRewriter(op)
@@ -55,11 +52,7 @@ def _rewrite_once(
         if isinstance(new.location, UnknownLoc):
             new.location = location
 
-    def forget(old: Operation) -> None:
-        gone.update(old.walk())
-
     rewriter.operation_insertion_handler.append(stamp)
-    rewriter.operation_removal_handler.append(forget)
     for pattern in patterns:
         pattern.match_and_rewrite(op, rewriter)
         if rewriter.has_done_action:

@@ -14,10 +14,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from inarch.core.errors import UsageError, unknown
+from inarch.core.errors import UsageError
 from inarch.dialects.loop.nest import NestOp
-from inarch.microkernel.demanded import demanded_of
-from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.schedule.language.places import Loops, error_of
 from inarch.passes.schedule.language.step import Action, Step, transform
 from inarch.passes.schedule.language.words import Words
@@ -32,9 +30,6 @@ def use_kernel(module: ModuleOp, op: Loops, kernel: str) -> Loops:
     """
     if not isinstance(op, NestOp):
         raise error_of(op, "expected a loop.nest, found a loop.for")
-    name = demanded_of(kernel).name
-    if name not in MICROKERNELS:
-        raise unknown("microkernel", name, MICROKERNELS)
     reason = tensorize_one(module, op, kernel)
     if reason is not None:
         raise error_of(op, f"expected a nest that microkernel '{kernel}' does, found that {reason}")

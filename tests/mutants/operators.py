@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from itertools import pairwise
@@ -36,13 +37,14 @@ class Fault:
     """What it breaks, where a row of the table says it."""
     tests: tuple[str, ...] = ()
     """The tests that a row names."""
+    nth: int = 1
+    """Of those that are equal in a function, the first, the second, ..."""
 
     @property
     def key(self) -> str:
         """Tells it from other faults, wherever its function stands; one line."""
-        return _one_line(
-            f"{self.path}::{self.function} {self.breaks or self.operator}: {self.old} -> {self.new}"
-        )
+        place, nth = f"{self.path}::{self.function}", f" ({self.nth})" * (self.nth > 1)
+        return _one_line(f"{place} {self.breaks or self.operator}{nth}: {self.old} -> {self.new}")
 
     @property
     def id(self) -> str:
@@ -100,7 +102,12 @@ def faults_of(path: str, text: str, name: str, function: Function) -> list[Fault
         fault = Fault(path, name, operator, start, end, new, place.line(start), old)
         if new != old and is_python(fault, place, function):
             found.setdefault((start, end, new), fault)
-    return sorted(found.values(), key=lambda fault: (fault.start, fault.end, fault.new))
+    counts = Counter[str]()
+    faults: list[Fault] = []
+    for fault in sorted(found.values(), key=lambda fault: (fault.start, fault.end, fault.new)):
+        counts[fault.key] += 1
+        faults.append(replace(fault, nth=counts[fault.key]))
+    return faults
 
 
 def is_python(fault: Fault, place: Places, function: Function) -> bool:

@@ -94,9 +94,7 @@ def asked_of(text: str, file: str) -> list[Asked]:
     """The algorithms that a schedule gives to ops, in order."""
     found: list[Asked] = []
     for statement, end in _statements(words_of(text, file)):
-        if statement[0].text == "at":
-            break
-        if statement[0].text == ALGORITHM:
+        if statement[0].text == ALGORITHM:  # before the first `at`, or `parse_schedule` refuses it
             found.append(_selection(Words(statement, end)))
     return found
 

@@ -24,8 +24,8 @@ from tests.unit.bridges.test_doors import MESSAGES, MODEL, Door, torch
 CALLS = effort(40_000, 100_000)
 ONE_IN = 20
 """So many calls are refused."""
-ROOM_KIB = 512
-"""Less than 14 bytes a call: the smallest object of Python has 16."""
+ROOM_KIB = CALLS * 14 // 1024
+"""Less than 14 bytes a call: the smallest object of Python has 16; a framework's pools grow by 200 KiB."""
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self"),

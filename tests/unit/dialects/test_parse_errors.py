@@ -1,11 +1,16 @@
-"""What is wrong in a program's text is said where it is, with the nearest right name."""
+"""What is wrong in a program's text is said where it is, with the nearest right name; numbers are exact."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
 
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
+from inarch.ir.numbers import number_text, parse_number
 from inarch.ir.text import parse_module
 
 NEST = """func.func @main(%x: memref<4x8xf32>, %out: memref<4xf32> {inarch.result}) {
@@ -73,3 +78,30 @@ def test_a_block_that_does_not_end() -> None:
 )
 def test_what_is_wrong_in_a_nest(old: str, new: str, said: str) -> None:
     assert message(NEST.replace(old, new, 1)) == f"a.mlir:{said}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0,
+        -7,
+        0.0,
+        -0.0,
+        0.1,
+        1e-05,
+        1e22,
+        5e-324,
+        1.7976931348623157e308,
+        math.inf,
+        -math.inf,
+        math.nan,
+    ],
+)
+@pytest.mark.every_case(reason="each is written in another way")
+def test_a_number_is_read_as_it_is_written(value: float) -> None:
+    assert repr(parse_number(Parser(new_context(), number_text(value)))) == repr(value)
+
+
+def test_a_boolean_is_no_number() -> None:
+    with pytest.raises(ParseError, match="integer or float literal expected"):
+        parse_number(Parser(new_context(), "true"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, UsageError
@@ -47,6 +47,8 @@ def test_a_pass_has_its_lit_test(name: str) -> None:
 @pytest.mark.parametrize("name", list(DIALECTS))
 def test_a_dialect_is_called_like_its_folder(name: str) -> None:
     dialect = DIALECTS[name]
+    assert all(Operation in op.mro() for op in dialect.operations)
+    assert all(Attribute in one.mro() for one in dialect.attributes)
     assert dialect.name == name
     assert list(dialect.operations)
 

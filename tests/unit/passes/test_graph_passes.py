@@ -8,6 +8,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from inarch.core.lazy import np
 from inarch.dialects import new_context
@@ -18,6 +19,7 @@ from inarch.dialects.graph.op import GraphOp
 from inarch.ir.context import store_of
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_attribute
+from inarch.ir.rewrite import apply_patterns
 from inarch.ir.text import parse_module
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass
@@ -262,6 +264,26 @@ def test_what_a_composite_becomes_is_where_it_was() -> None:
     PASSES["decompose-composites"]().apply(context, module)
     places = {location_text(op) for op in module.walk() if isinstance(op, GraphOp)}
     assert places == {"model.mlir:2:3"}
+
+
+def test_a_pattern_leaves_the_place_and_nothing_that_it_has_erased() -> None:
+    """What is in an op that went is not matched; what stands in its place is where it was."""
+    text = """module {
+  module @gone { func.func private @inside() } loc("there")
+  func.func private @beside() loc("beside")
+}"""
+    module, seen = parse_module(new_context(), text), list[str]()
+
+    class Replace(RewritePattern):
+        def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+            if isinstance(op, FuncOp):
+                seen.append(op.sym_name.data)
+            elif op.parent is not None:
+                rewriter.replace(op, FuncOp.external("new", [], []), [])
+
+    assert apply_patterns(module, [Replace()]) == 1
+    assert seen == ["beside", "new", "beside"]
+    assert [location_text(op) for op in module.body.ops] == ["there", "beside"]
 
 
 def test_softmax_of_large_numbers_is_finite() -> None:

@@ -11,6 +11,8 @@ from onnx import ModelProto, TensorProto, helper
 import inarch
 from inarch.core.errors import InarchError, UsageError
 from inarch.dialects import new_context
+from inarch.dialects.loop.control import ForOp
+from inarch.dialects.loop.keep import is_kept
 from inarch.driver.compiler import import_model, lower
 from inarch.ir.text import parse_module, print_module
 from inarch.passes.schedule.apply_schedule import read_schedule
@@ -299,6 +301,12 @@ def test_steps_go_on_from_what_is_there() -> None:
     text = print_module(module)
     assert "loop.for %io = 0 to 8 step 4 parallel {" in text
     assert "loop.nest (i = 4, jo = 4, ji = 8 unroll)" in text
+    loops = [op for op in module.walk() if isinstance(op, ForOp)]
+    assert [(loop.induction.name_hint, is_kept(loop)) for loop in loops] == [
+        ("io", True),
+        ("h", False),
+        ("v", False),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -312,6 +320,7 @@ def test_steps_go_on_from_what_is_there() -> None:
             'at "dense": split k 6; tile reassociate ko 2 ki 3',
             "koi = 2 reduction, kii = 3 reduction",
         ),
+        ('at "dense": without-kernel rows', "rows"),
         ('at "neg"[2]: split h 3', "loop.for %ho = 0 to 3"),
         ('at "neg"[2]: split h 7 -> block lane; split v 5', "loop.for %lane = 0 to 7"),
         ('at "neg"[2]: interchange v h', None),
