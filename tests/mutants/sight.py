@@ -47,6 +47,9 @@ def _score(root: Path, path: str, test: str, text: str) -> float:
     names = re.findall(r"^(?:def|class) ([A-Za-z]\w+)", _text(root, path), re.MULTILINE)[:6]
     own = sum(re.search(rf"\b{name}\b", text) is not None for name in names)
     own += 0.75 * len({*Path(path).parts[:-1]} & {*Path(test).parts})
+    own += 1.5 * (
+        Path(path).parent.name in Path(test).stem
+    )  # of what is found by its name, no test imports
     return own + max(share * _said(root, near, test, text) for near, share in _near(root, path))
 
 
