@@ -31,6 +31,7 @@ from inarch.dialects.scalar import Scalar
 from inarch.ir.types import f32
 from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.refusals import unless_f32, unless_one_group, unless_steps_of_one
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Index = Sequence[AffineExpr | int]
@@ -120,12 +121,8 @@ def refuses(op: Operation) -> str | None:
     window = shape_of(op.w)[2:]
     if len(window) != 2 or min(window) < LEAST:
         return f"its window is {'x'.join(map(str, window))}; expected {LEAST}x{LEAST} or more"
-    if set(ints(op.strides)) != {1} or set(ints(op.dilations)) != {1}:
-        return "expected strides and dilations of 1"
-    if op.groups.value.data != 1:
-        return f"it has {op.groups.value.data} groups; expected one"
-    if tensor_dtype(op.out).name != "f32":
-        return f"expected f32, found {tensor_dtype(op.out).name}"
+    if refused := unless_steps_of_one(op) or unless_one_group(op) or unless_f32(op.out):
+        return refused
     return None if isinstance(op.w.owner, ConstantOp) else "its weights are known at run time alone"
 
 

@@ -19,6 +19,7 @@ from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.nest_spec import NestBuilder
 from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.refusals import unless_f32
 
 _TERMS = 512
 """Of a result, at the least."""
@@ -35,8 +36,8 @@ def tree(op: type[ReduceOp], description: str) -> Algorithm:
 
 def _refuses(op: Operation) -> str | None:
     assert isinstance(op, ReduceOp), "asked of reductions alone"
-    if tensor_dtype(op.x).name != "f32":
-        return f"expected f32, found {tensor_dtype(op.x).name}"
+    if refused := unless_f32(op.x):
+        return refused
     if layout_of(op.x) is not None:
         return "expected a row-major operand"
     least = _LONG if op.reduced_axes() and _inner(op) == 1 else _TERMS

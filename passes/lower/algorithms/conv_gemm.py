@@ -14,21 +14,19 @@ from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.nest_spec import NestBuilder, same
 from inarch.dialects.scalar import Scalar
+from inarch.machine.machine import Machine
 from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.refusals import unless_f32, unless_one_group
 
 _TERMS = 384
 """Of a sum, at the least: with fewer, copies take longer than products gain."""
-MOST_BYTES = 2 << 20
-"""Of the matrix of some rows of outputs, at most. More blocks read the weights more often."""
 
 
 def _refuses(op: Operation) -> str | None:
     assert isinstance(op, ConvOp), "asked of convolutions alone"
-    if tensor_dtype(op.out).name != "f32":
-        return f"expected f32, found {tensor_dtype(op.out).name}"
-    if op.groups.value.data != 1:
-        return f"it has {op.groups.value.data} groups; expected one"
+    if refused := unless_f32(op.out) or unless_one_group(op):
+        return refused
     window = shape_of(op.w)[2:]
     if max(ints(op.strides)) == 1 or math.prod(window) == 1:
         return "expected windows of several taps and a stride above 1"
@@ -42,15 +40,20 @@ def _refuses(op: Operation) -> str | None:
 def _lower(op: Operation, builder: LoopBuilder) -> None:
     assert isinstance(op, ConvOp), "another op is refused"
     y = builder.result(op.out)
-    for first, end in _blocks(op):
+    for first, end in _blocks(op, builder.machine):
         _multiply(op, _unfolded(op, first, end, builder), y, first, builder)
 
 
-def _blocks(op: ConvOp) -> Iterator[tuple[int, int]]:
-    """The first row of outputs, and the one after the last, of each block."""
+def _blocks(op: ConvOp, machine: Machine | None) -> Iterator[tuple[int, int]]:
+    """The first row of outputs, and the one after the last, of each block.
+
+    The matrix of a block is at most half of a core's part of the caches. More blocks read the weights more
+    often.
+    """
     batch, _, rows, *inner = shape_of(op.out)
     row = batch * math.prod(inner) * math.prod(shape_of(op.w)[1:]) * tensor_dtype(op.x).nbytes
-    count = -(-rows // max(1, MOST_BYTES // row))
+    at_once = rows if machine is None else max(1, machine.own // 2 // row)
+    count = -(-rows // at_once)
     return pairwise(rows * at // count for at in range(count + 1))
 
 

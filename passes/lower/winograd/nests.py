@@ -20,6 +20,11 @@ from inarch.dialects.nest_spec import NestBuilder
 from inarch.dialects.scalar import Scalar, constant
 from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.refusals import (
+    unless_f32,
+    unless_one_group,
+    unless_steps_of_one,
+)
 from inarch.passes.lower.winograd.bounds import error_of, ratio
 from inarch.passes.lower.winograd.points import WINDOW, Winograd
 from inarch.passes.lower.winograd.tiles import Region, Tiles
@@ -195,12 +200,8 @@ def refuses(op: Operation, least: int) -> str | None:
     shape = shape_of(op.x)
     if shape_of(op.w)[2:] != (WINDOW, WINDOW):
         return f"its window is {'x'.join(map(str, shape_of(op.w)[2:]))}; expected 3x3"
-    if set(ints(op.strides)) != {1} or set(ints(op.dilations)) != {1}:
-        return "expected strides and dilations of 1"
-    if op.groups.value.data != 1:
-        return f"it has {op.groups.value.data} groups; expected one"
-    if tensor_dtype(op.out).name != "f32":
-        return f"expected f32, found {tensor_dtype(op.out).name}"
+    if refused := unless_steps_of_one(op) or unless_one_group(op) or unless_f32(op.out):
+        return refused
     lanes = channel_blocks(op.x)
     is_filled = lanes and any(channels % lanes for channels in shape_of(op.w)[:2])
     if is_filled and not all(isinstance(value.owner, ConstantOp) for value in op.operands[1:]):

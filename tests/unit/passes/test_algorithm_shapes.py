@@ -11,7 +11,7 @@ import pytest
 import inarch
 from effort import seeds
 from inarch.core.errors import UsageError
-from inarch.passes.lower.algorithms import conv_gemm
+from inarch.machine.machine import Machine
 from inarch.testing import check_semantics, run_pass
 from inarch.tools import cli
 
@@ -67,7 +67,8 @@ def test_strided_convolutions_as_products(seed: int, monkeypatch: pytest.MonkeyP
     pads = [int(size) for size in rng.integers(0, 3, 2 * rank)]
     channels = 8 * -(-384 // (8 * int(np.prod(window))))
     x = (int(rng.integers(1, 3)), channels, *map(int, rng.integers(5, 9, rank)))
-    monkeypatch.setattr(conv_gemm, "MOST_BYTES", int(rng.choice([1, 20_000, 40_000, 1 << 21])))
+    own = int(rng.choice([1, 40_000, 80_000, 1 << 22]))
+    monkeypatch.setattr(Machine, "own", property(lambda _: own))
     text = _conv(x, 16, window, strides, dilations, pads, bias=bool(seed % 2), halo=bool(seed % 3))
     check_semantics(text, pipeline="graph-to-loop")
 
