@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import cast
 
 from xdsl.ir import Operation, SSAValue
@@ -29,7 +30,7 @@ from inarch.passes.lower.winograd.bounds import error_of, ratio
 from inarch.passes.lower.winograd.points import WINDOW, Winograd
 from inarch.passes.lower.winograd.tiles import Region, Tiles
 from inarch.passes.lower.winograd.transforms import Grid, both, flat
-from inarch.passes.lower.winograd.weights import weights_of
+from inarch.passes.lower.winograd.weights import constant_weights, panel_of, transform
 
 
 def algorithm(
@@ -71,26 +72,45 @@ def _at_run_time(op: ConvOp) -> bool:
 
 
 def lower(winograd: Winograd, op: Operation, builder: LoopBuilder) -> None:
-    """Appends three nests for each block of tiles; both transforms are one map for each region of it."""
+    """Appends three nests for each block of tiles; both transforms are one map for each region of it.
+
+    Weights that are arguments are transformed before the first block; where there is no other one, in
+    blocks of panels, of which each is multiplied while the caches hold it.
+    """
     assert isinstance(op, ConvOp), "another op is refused"
     x, y = builder.buffers[op.x], builder.result(op.out)
-    lanes = buffer_shape(x)[-1]
+    lanes, element = buffer_shape(x)[-1], memref_of(x).element_type
     blocks_in, blocks_out = buffer_shape(x)[1], buffer_shape(y)[1]
-    u = weights_of(winograd, op, builder, (blocks_in, blocks_out, lanes))
     bias = builder.buffers[op.bias] if op.bias is not None else None
     if bias is not None and shape_of(op.out)[1] % lanes:
         bias = builder.filled_up(bias, (blocks_out * lanes,))
     tiles = Tiles.of(winograd, op, builder)
-    place = (blocks_in + blocks_out) * lanes * tensor_dtype(op.out).nbytes
-    scratch = winograd.n**2 * tiles.count * place
-    every = list(tiles.blocks(_blocks(scratch, [x, y], u, builder)))
-    most, element = max(one.count for one in every), memref_of(x).element_type
+    place = winograd.n**2 * lanes * tensor_dtype(op.out).nbytes
+    scratch, weights = (
+        place * (blocks_in + blocks_out) * tiles.count,
+        place * blocks_in * blocks_out * lanes,
+    )
+    every = list(tiles.blocks(_blocks(scratch, [x, y], weights, builder)))
+    most = max(one.count for one in every)
+    if isinstance(op.w.owner, ConstantOp):
+        parts = [range(1)]
+        u = constant_weights(
+            winograd, op.w.owner.value, builder, blocks_in * lanes, blocks_out * lanes
+        )
+    else:
+        blocks = panel_of(blocks_out)
+        parts = _parts(blocks_out // blocks, weights if len(every) == 1 else 0, builder)
+        shape = (winograd.n**2, max(map(len, parts)), blocks_in * lanes, blocks * lanes)
+        u = builder.alloc(element, shape)
     v = builder.alloc(element, (winograd.n**2, blocks_in, most, lanes))
     p = builder.alloc(element, (winograd.n**2, blocks_out, most, lanes))
     for block in every:
         for region in block.regions():
             _into(winograd, x, v, region, builder)
-        _multiply(tensor_dtype(op.out), block.count, u, (v, p), builder)
+        for panels in parts:
+            if _at_run_time(op) and block is every[0]:
+                transform(winograd, builder.buffers[op.w], u, panels, lanes, builder)
+            _multiply(tensor_dtype(op.out), block.count, panels, (u, v, p), builder)
         for region in block.regions():
             _out_of(winograd, p, y, bias, region, builder)
 
@@ -99,7 +119,14 @@ _MOST_BLOCKS = 8
 """Each has nests of its own."""
 
 
-def _blocks(scratch: int, images: Sequence[SSAValue], u: SSAValue, builder: LoopBuilder) -> int:
+def _parts(panels: int, weights: int, builder: LoopBuilder) -> list[range]:
+    """The panels in blocks that fit into a core's part of the caches, of `weights` bytes in all."""
+    room = builder.machine.own if builder.machine is not None else weights
+    count = max(1, min(panels, -(-weights // max(room, 1)), _MOST_BLOCKS))
+    return [range(*pair) for pair in pairwise(panels * at // count for at in range(count + 1))]
+
+
+def _blocks(scratch: int, images: Sequence[SSAValue], weights: int, builder: LoopBuilder) -> int:
     """Into how many blocks the tiles are cut, so that V and P of a block, `scratch` of all, take less memory.
 
     As many as a core's part of the caches asks for, or half of what x and y take, where that is more; each
@@ -108,7 +135,7 @@ def _blocks(scratch: int, images: Sequence[SSAValue], u: SSAValue, builder: Loop
     if builder.machine is None:
         return 1
     room = max(builder.machine.own, sum(nbytes(memref_of(one)) for one in images) // 2)
-    return max(1, min(-(-scratch // room), scratch // nbytes(memref_of(u)), _MOST_BLOCKS))
+    return max(1, min(-(-scratch // room), scratch // weights, _MOST_BLOCKS))
 
 
 def _into(
@@ -137,21 +164,27 @@ def _into(
 
 
 def _multiply(
-    dtype: DType, count: int, u: SSAValue, ins: tuple[SSAValue, SSAValue], builder: LoopBuilder
+    dtype: DType,
+    count: int,
+    panels: range,
+    buffers: tuple[SSAValue, SSAValue, SSAValue],
+    builder: LoopBuilder,
 ) -> None:
-    """`p[t, k, tile, l] = sum over channels of v[t, c, tile, l] u[t, channel, k * lanes + l]`, of tiles."""
-    v, p = ins
+    """`p[t, k, tile, l] = sum over channels of v[t, c, tile, l] u[t, channel, k * lanes + l]`, of tiles.
+
+    Of the outputs of some panels, which are the first ones of `u`.
+    """
+    u, v, p = buffers
     places, blocks_in, _, lanes = buffer_shape(v)
-    blocks_out = buffer_shape(p)[1]
     blocks = buffer_shape(u)[-1] // lanes
     nest = NestBuilder()
-    t, panel = nest.parallel("t", places), nest.parallel("panel", blocks_out // blocks)
+    t, panel = nest.parallel("t", places), nest.parallel("panel", len(panels))
     k = nest.parallel("k", blocks)
     tile, lane = nest.parallel("tile", count), nest.parallel("l", lanes)
     c, channel = nest.reduction("c", blocks_in), nest.reduction("ci", lanes)
     spec = nest.spec(
         [(t, c, tile, channel), (t, panel, c * lanes + channel, k * lanes + lane)],
-        (t, panel * blocks + k, tile, lane),
+        (t, (panel + panels.start) * blocks + k, tile, lane),
         _multiply_add,
         init=0,
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from inarch.core.scalars.functions import operations
 from inarch.dialects.loop.control import CallOp, ForOp
@@ -67,6 +68,14 @@ def multiply_adds_in(op: NestOp) -> int:
     return math.prod(op.sizes) if sums else 0
 
 
+def _brought(value: SSAValue, accesses: int, machine: Machine) -> float:
+    """Cycles of bringing the lines of a buffer that has so many accesses."""
+    kind = memref_of(value)
+    most = accesses * dtype_of(kind.element_type).nbytes
+    size = min(nbytes(kind), most) if math.prod(buffer_shape(value)) else 0
+    return size / machine.line_bytes * Costs(machine).origin(size).line
+
+
 def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
     """Cycles of one core that the nest takes without a kernel: its operations, or bringing its operands.
 
@@ -77,14 +86,12 @@ def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
     points = math.prod(op.sizes)
     if not points:
         return 0.0
-    costs, touched = Costs(machine), 0.0
-    for value in dict.fromkeys([*op.ins, *op.outs]):
-        kind = memref_of(value)
-        most = points * dtype_of(kind.element_type).nbytes
-        size = min(nbytes(kind), most) if math.prod(buffer_shape(value)) else 0
-        touched += size / machine.line_bytes * costs.origin(size).line
+    touches = Counter([*op.ins, *op.outs])
+    brought = {value: _brought(value, n * points, machine) for value, n in touches.items()}
+    touched = sum(brought.values())
     if multiply_adds_in(op) and unsuitable(op) is None:
         return plain_cycles(strided_nest(op), target, machine) + touched
+    touched += sum(brought[value] for value in set(op.outs))  # a line is read before it is written
     element = max(dtype_of(memref_of(value).element_type).nbytes for value in op.outs)
     waits = 0.0
     if op.has_reduction and unsuitable(op) is None and is_chain(nest := strided_nest(op)):

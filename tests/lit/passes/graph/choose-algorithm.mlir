@@ -76,3 +76,15 @@ builtin.module attributes {inarch.target = "x86-64-v3"} {
     func.return %0 : tensor<1x768x7x7xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
   }
 }
+
+// -----
+
+// The transformed weights of F(4x4) are 37.7 MB that each call writes: those of F(2x2), 16.8 MB, cost less.
+builtin.module attributes {inarch.target = "x86-64-v3", inarch.numerics = "fast"} {
+  // CHECK-LABEL: @main
+  // CHECK: graph.conv {{.*}} groups = 1 {inarch.algorithm = "winograd-2x2"}
+  func.func @main(%x: tensor<1x512x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>, %w: tensor<512x512x3x3xf32>) -> tensor<1x512x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> {
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x512x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>, tensor<512x512x3x3xf32> -> tensor<1x512x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    func.return %0 : tensor<1x512x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+  }
+}
