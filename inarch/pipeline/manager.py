@@ -18,8 +18,6 @@ from inarch.ir.report.analyses import analyses_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.verify import Verified, verify_module
 from inarch.passes.lower.trial import END, FIRST, Lowering
-from inarch.pipeline.default import default_pipeline
-from inarch.pipeline.places import placed
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,8 @@ def run_pipeline(
     through as they are.
     """
     every = tuple(passes)
-    _tell_lowering(context, every)
+    if {FIRST, END} <= {one.name for one in every}:
+        facts_of(context).put(Lowering(every))
     for index, one in enumerate(every):
         step = Step(index, len(every), one)
         wishes = [each.wants(step) for each in instruments]  # each is asked, also after a no
@@ -84,14 +83,6 @@ def run_pipeline(
         analyses_of(context).forget_gone(module)
         for each in reversed(instruments):
             each.after(step, module)
-
-
-def _tell_lowering(context: Context, passes: Sequence[ModulePass]) -> None:
-    """What passes on graphs ask of loops: it is done by `passes`, or as in every compilation."""
-    if {FIRST, END} <= {one.name for one in passes}:
-        facts_of(context).put(Lowering(lambda: passes))
-    elif facts_of(context).get(Lowering) is None:
-        facts_of(context).put(Lowering(lambda: tuple(placed(default_pipeline()))))
 
 
 def apply_pipeline(context: Context, module: ModuleOp, passes: Iterable[ModulePass]) -> None:

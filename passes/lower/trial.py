@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from inarch.core.once import cached_property
 from inarch.ir.report.facts import facts_of
+from inarch.passes import PASSES
+from inarch.passes.phases import PHASES
 
 FIRST, END = "graph-to-loop", "tensorize"
 _LEFT_OUT = ("apply-schedule", "tile-and-fuse")
@@ -19,17 +20,9 @@ _LEFT_OUT = ("apply-schedule", "tile-and-fuse")
 
 @dataclass(frozen=True)
 class Lowering:
-    """A fact: the pipeline that runs, which says from `FIRST` on what is done before `END`."""
+    """A fact: the passes that run, in order, where that is not those of every compilation."""
 
-    pipeline: Callable[[], Sequence[ModulePass]]
-
-    @cached_property
-    def passes(self) -> tuple[ModulePass, ...]:
-        """From `FIRST` to before `END`, but for those that mean nothing for an op alone."""
-        every = list(self.pipeline())
-        names = [one.name for one in every]
-        found = every[names.index(FIRST) : names.index(END)]
-        return tuple(one for one in found if one.name not in _LEFT_OUT)
+    passes: Sequence[ModulePass]
 
 
 def lower_trial(context: Context, trial_context: Context, trial: ModuleOp) -> None:
@@ -37,7 +30,18 @@ def lower_trial(context: Context, trial_context: Context, trial: ModuleOp) -> No
 
     Of one that is on loops already the first pass changes nothing.
     """
-    known = facts_of(context).get(Lowering)
-    assert known is not None, "`run_pipeline` has said what runs"
-    for one in known.passes:
+    for one in trial_passes(context):
         one.apply(trial_context, trial)
+
+
+def trial_passes(context: Context) -> list[ModulePass]:
+    """From `FIRST` to before `END`, but for those that mean nothing for an op alone."""
+    known = facts_of(context).get(Lowering)
+    every = _usual() if known is None else known.passes
+    names = [one.name for one in every]
+    between = every[names.index(FIRST) : names.index(END)]
+    return [one for one in between if one.name not in _LEFT_OUT]
+
+
+def _usual() -> list[ModulePass]:
+    return [PASSES[name]() for phase in ("loop", "padding", "kernel") for name in PHASES[phase]]
