@@ -18,8 +18,6 @@ from inarch.core.plugins import Extensions
 
 F32_BYTES = 4
 
-ACTIVATIONS = ("none", "relu", "relu6")
-
 
 @dataclass(frozen=True)
 class Conv:

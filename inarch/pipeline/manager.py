@@ -15,7 +15,9 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from inarch.core.errors import InarchError, reason
 from inarch.ir.report.analyses import analyses_of
+from inarch.ir.report.facts import facts_of
 from inarch.ir.verify import Verified, verify_module
+from inarch.passes.lower.trial import END, FIRST, Lowering
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ def run_pipeline(
     through as they are.
     """
     every = tuple(passes)
+    if {FIRST, END} <= {one.name for one in every}:
+        facts_of(context).put(Lowering(every))
     for index, one in enumerate(every):
         step = Step(index, len(every), one)
         wishes = [each.wants(step) for each in instruments]  # each is asked, also after a no

@@ -51,7 +51,7 @@ from inarch.passes.lower.algorithm import (
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.graph_to_loop import lower_op
 from inarch.passes.lower.physical import TensorPlace
-from inarch.passes.lower.trial import LOWERING
+from inarch.passes.lower.trial import lower_trial
 from inarch.passes.tensorize.choose import KernelTrial, Prices
 from inarch.passes.tuned import choose
 
@@ -267,8 +267,7 @@ def priced(ctx: Context, module: ModuleOp, op: Operation, one: Weighed) -> Weigh
         workspace = sum(nbytes(memref_of(each.results[0])) for each in _allocs(alone))
         made = [each.results[0] for each in alone.walk() if isinstance(each, BufferConstantOp)]
         constants = sum(nbytes(memref_of(each)) for each in made if any(each.uses))
-        for each in LOWERING[1:]:
-            each.apply(context, alone)
+        lower_trial(ctx, context, alone)
     except InarchError as error:
         why = _left_out(op, one.name, error) if isinstance(error, PluginError) else error.message
         return Weighed(one.name, refused=why)

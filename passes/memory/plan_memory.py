@@ -17,7 +17,7 @@ from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, ConstantOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.context import ConstantStore, store_of
-from inarch.ir.functions import entry_blocks, error_at, functions
+from inarch.ir.functions import error_at, functions
 from inarch.ir.payload.constants import ConstantAttr, constant_array
 from inarch.ir.payload.mapped import MappedFiles
 from inarch.ir.payload.shared import Piece, SharedWeights
@@ -51,7 +51,6 @@ class PlanMemoryPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _check_calls(op)
         check_first_reads(op)
-        entry_blocks(op)
         Workspaces(op, remarks_of(ctx)).plan()
         shared = facts_of(ctx).get(SharedWeights)
         files = facts_of(ctx).get(MappedFiles)

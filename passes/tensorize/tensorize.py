@@ -52,8 +52,6 @@ from inarch.passes.tuned import Tuned, address_of
 Pick = Callable[[StridedNest, Candidate], Candidate]
 """A nest and the candidate chosen for it -> the one that is built."""
 
-"""Module attribute: the kernels that must be used, by name, the first one preferred."""
-
 
 @dataclass(frozen=True)
 class TensorizePass(ModulePass):

@@ -6,64 +6,8 @@ from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.graph.composites.gelu import GeluOp
-from inarch.dialects.graph.elementwise.arithmetic import (
-    AddOp,
-    DivOp,
-    MaximumOp,
-    MinimumOp,
-    MulOp,
-    PowOp,
-    SubOp,
-)
-from inarch.dialects.graph.elementwise.bitwise import (
-    BitwiseAndOp,
-    BitwiseNotOp,
-    BitwiseOrOp,
-    BitwiseXorOp,
-)
-from inarch.dialects.graph.elementwise.logic import (
-    EqualOp,
-    GreaterEqualOp,
-    GreaterOp,
-    LessEqualOp,
-    LessOp,
-    LogicalAndOp,
-    LogicalNotOp,
-    LogicalOrOp,
-    LogicalXorOp,
-    NotEqualOp,
-)
+from inarch.dialects.graph.elementwise import arithmetic, bitwise, logic, trigonometry, unary
 from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.trigonometry import (
-    AcoshOp,
-    AcosOp,
-    AsinhOp,
-    AsinOp,
-    AtanhOp,
-    AtanOp,
-    CoshOp,
-    SinhOp,
-    TanOp,
-)
-from inarch.dialects.graph.elementwise.unary import (
-    AbsOp,
-    CeilOp,
-    CosOp,
-    ErfOp,
-    Expm1Op,
-    ExpOp,
-    FloorOp,
-    Log1pOp,
-    LogOp,
-    NegOp,
-    ReciprocalOp,
-    ReluOp,
-    RoundOp,
-    SigmoidOp,
-    SinOp,
-    SqrtOp,
-    TanhOp,
-)
 from inarch.dialects.graph.op import GraphOp, tensor_dtype
 from inarch.frontends.report import NotSupportedError
 from inarch.frontends.torch.node import Converter, Node
@@ -93,7 +37,7 @@ def _scaled(kind: type[GraphOp]) -> Converter:
     def convert(node: Node) -> SSAValue:
         y, alpha = node.operand(1, node.dtype), node.arg(2, "alpha", 1)
         if alpha != 1:
-            y = node.emit(MulOp, y, node.value(alpha, node.dtype))
+            y = node.emit(arithmetic.MulOp, y, node.value(alpha, node.dtype))
         return node.emit(kind, node.operand(0, node.dtype), y)
 
     return convert
@@ -131,27 +75,29 @@ def _pow(node: Node) -> SSAValue:
     """Powers that are products are computed as such."""
     x, power = node.operand(0, node.dtype), node.args[1]
     if power == 2:
-        return node.emit(MulOp, x, x)
+        return node.emit(arithmetic.MulOp, x, x)
     if power == 0.5 and node.dtype.is_float:
-        return node.emit(SqrtOp, x)
+        return node.emit(unary.SqrtOp, x)
     if not node.dtype.is_float:
         raise NotSupportedError("a power of integers")
-    return node.emit(PowOp, x, node.value(power, node.dtype))
+    return node.emit(arithmetic.PowOp, x, node.value(power, node.dtype))
 
 
 def _rsqrt(node: Node) -> SSAValue:
-    return node.emit(ReciprocalOp, node.emit(SqrtOp, node.operand(0, node.dtype)))
+    return node.emit(unary.ReciprocalOp, node.emit(unary.SqrtOp, node.operand(0, node.dtype)))
 
 
 def _silu(node: Node) -> SSAValue:
     x = node.x()
-    return node.emit(MulOp, x, node.emit(SigmoidOp, x))
+    return node.emit(arithmetic.MulOp, x, node.emit(unary.SigmoidOp, x))
 
 
 def _leaky_relu(node: Node) -> SSAValue:
     x = node.x()
-    scaled = node.emit(MulOp, x, node.value(node.number(1, "negative_slope", 0.01), node.dtype))
-    positive = node.emit(GreaterOp, x, node.value(0, node.dtype))
+    scaled = node.emit(
+        arithmetic.MulOp, x, node.value(node.number(1, "negative_slope", 0.01), node.dtype)
+    )
+    positive = node.emit(logic.GreaterOp, x, node.value(0, node.dtype))
     return node.emit(SelectOp, positive, x, scaled)
 
 
@@ -162,14 +108,14 @@ def _gelu(node: Node) -> SSAValue:
 def _clamp(node: Node) -> SSAValue:
     x, low, high = node.operand(0, node.dtype), node.arg(1, "min"), node.arg(2, "max")
     if low is not None:
-        x = node.emit(MaximumOp, x, node.value(low, node.dtype))
-    return x if high is None else node.emit(MinimumOp, x, node.value(high, node.dtype))
+        x = node.emit(arithmetic.MaximumOp, x, node.value(low, node.dtype))
+    return x if high is None else node.emit(arithmetic.MinimumOp, x, node.value(high, node.dtype))
 
 
 def _hardtanh(node: Node) -> SSAValue:
     low, high = node.number(1, "min_val", -1.0), node.number(2, "max_val", 1.0)
-    x = node.emit(MaximumOp, node.x(), node.value(low, node.dtype))
-    return node.emit(MinimumOp, x, node.value(high, node.dtype))
+    x = node.emit(arithmetic.MaximumOp, node.x(), node.value(low, node.dtype))
+    return node.emit(arithmetic.MinimumOp, x, node.value(high, node.dtype))
 
 
 def _where(node: Node) -> SSAValue:
@@ -182,61 +128,61 @@ def _same(node: Node) -> SSAValue:
 
 
 _UNARY: dict[str, type[GraphOp]] = {
-    "abs": AbsOp,
-    "acos": AcosOp,
-    "acosh": AcoshOp,
-    "asin": AsinOp,
-    "asinh": AsinhOp,
-    "atan": AtanOp,
-    "atanh": AtanhOp,
-    "ceil": CeilOp,
-    "cos": CosOp,
-    "cosh": CoshOp,
-    "erf": ErfOp,
-    "exp": ExpOp,
-    "expm1": Expm1Op,
-    "floor": FloorOp,
-    "log": LogOp,
-    "log1p": Log1pOp,
-    "neg": NegOp,
-    "reciprocal": ReciprocalOp,
-    "relu": ReluOp,
-    "round": RoundOp,
-    "sigmoid": SigmoidOp,
-    "sin": SinOp,
-    "sinh": SinhOp,
-    "sqrt": SqrtOp,
-    "tan": TanOp,
-    "tanh": TanhOp,
+    "abs": unary.AbsOp,
+    "acos": trigonometry.AcosOp,
+    "acosh": trigonometry.AcoshOp,
+    "asin": trigonometry.AsinOp,
+    "asinh": trigonometry.AsinhOp,
+    "atan": trigonometry.AtanOp,
+    "atanh": trigonometry.AtanhOp,
+    "ceil": unary.CeilOp,
+    "cos": unary.CosOp,
+    "cosh": trigonometry.CoshOp,
+    "erf": unary.ErfOp,
+    "exp": unary.ExpOp,
+    "expm1": unary.Expm1Op,
+    "floor": unary.FloorOp,
+    "log": unary.LogOp,
+    "log1p": unary.Log1pOp,
+    "neg": unary.NegOp,
+    "reciprocal": unary.ReciprocalOp,
+    "relu": unary.ReluOp,
+    "round": unary.RoundOp,
+    "sigmoid": unary.SigmoidOp,
+    "sin": unary.SinOp,
+    "sinh": trigonometry.SinhOp,
+    "sqrt": unary.SqrtOp,
+    "tan": trigonometry.TanOp,
+    "tanh": unary.TanhOp,
 }
 _COMPARISONS: dict[str, type[GraphOp]] = {
-    "eq": EqualOp,
-    "ge": GreaterEqualOp,
-    "gt": GreaterOp,
-    "le": LessEqualOp,
-    "lt": LessOp,
-    "ne": NotEqualOp,
+    "eq": logic.EqualOp,
+    "ge": logic.GreaterEqualOp,
+    "gt": logic.GreaterOp,
+    "le": logic.LessEqualOp,
+    "lt": logic.LessOp,
+    "ne": logic.NotEqualOp,
 }
 _BOTH = ("Tensor", "Scalar")
 
 CONVERTERS: dict[str, Converter] = {
     **{f"aten.{name}.default": _unary(kind) for name, kind in _UNARY.items()},
     **{f"aten.{n}.{kind}": _comparison(op) for n, op in _COMPARISONS.items() for kind in _BOTH},
-    **{f"aten.add.{kind}": _scaled(AddOp) for kind in _BOTH},
-    **{f"aten.sub.{kind}": _scaled(SubOp) for kind in _BOTH},
-    **{f"aten.mul.{kind}": _binary(MulOp) for kind in _BOTH},
-    **{f"aten.div.{kind}": _binary(DivOp) for kind in _BOTH},
+    **{f"aten.add.{kind}": _scaled(arithmetic.AddOp) for kind in _BOTH},
+    **{f"aten.sub.{kind}": _scaled(arithmetic.SubOp) for kind in _BOTH},
+    **{f"aten.mul.{kind}": _binary(arithmetic.MulOp) for kind in _BOTH},
+    **{f"aten.div.{kind}": _binary(arithmetic.DivOp) for kind in _BOTH},
     **{f"aten.pow.Tensor_{kind}": _pow for kind in _BOTH},
-    "aten.maximum.default": _binary(MaximumOp),
-    "aten.minimum.default": _binary(MinimumOp),
-    "aten.logical_and.default": _logical(LogicalAndOp),
-    "aten.logical_or.default": _logical(LogicalOrOp),
-    "aten.logical_xor.default": _logical(LogicalXorOp),
-    "aten.logical_not.default": _logical(LogicalNotOp),
-    "aten.bitwise_and.Tensor": _bitwise(BitwiseAndOp, LogicalAndOp),
-    "aten.bitwise_or.Tensor": _bitwise(BitwiseOrOp, LogicalOrOp),
-    "aten.bitwise_xor.Tensor": _bitwise(BitwiseXorOp, LogicalXorOp),
-    "aten.bitwise_not.default": _bitwise(BitwiseNotOp, LogicalNotOp),
+    "aten.maximum.default": _binary(arithmetic.MaximumOp),
+    "aten.minimum.default": _binary(arithmetic.MinimumOp),
+    "aten.logical_and.default": _logical(logic.LogicalAndOp),
+    "aten.logical_or.default": _logical(logic.LogicalOrOp),
+    "aten.logical_xor.default": _logical(logic.LogicalXorOp),
+    "aten.logical_not.default": _logical(logic.LogicalNotOp),
+    "aten.bitwise_and.Tensor": _bitwise(bitwise.BitwiseAndOp, logic.LogicalAndOp),
+    "aten.bitwise_or.Tensor": _bitwise(bitwise.BitwiseOrOp, logic.LogicalOrOp),
+    "aten.bitwise_xor.Tensor": _bitwise(bitwise.BitwiseXorOp, logic.LogicalXorOp),
+    "aten.bitwise_not.default": _bitwise(bitwise.BitwiseNotOp, logic.LogicalNotOp),
     "aten.rsqrt.default": _rsqrt,
     "aten.silu.default": _silu,
     "aten.leaky_relu.default": _leaky_relu,

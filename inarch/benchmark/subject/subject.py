@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from xdsl.dialects.builtin import ModuleOp
-
 from inarch.artifact import Artifact
 from inarch.benchmark.harness import Harness, aligned
 from inarch.benchmark.layers import Conv, Layer
@@ -219,24 +217,11 @@ def _whole(
     return call, lambda: main(*inputs, out=output)
 
 
-def kernels_ns(
-    layer: Layer, harness: Harness, choose: Callable[[ModuleOp], object]
-) -> Callable[[int], float]:
-    """The layer's kernels by another choice of microkernels: count of calls -> nanoseconds a call."""
-    arrays = arrays_of(layer)
-    kernels = _kernels(layer, arrays, [arrays.x], harness, choose)
-    if kernels.before is not None:
-        harness.call_once(kernels.before.function, *kernels.before.pointers)
-    main = kernels.main
-    return lambda count: harness.call_ns(main.function, *main.pointers, count)
-
-
 def _kernels(
     layer: Layer,
     arrays: Arrays,
     inputs: Sequence[Array],
     harness: Harness,
-    choose: Callable[[ModuleOp], object] | None = None,
     wish: Options | None = None,
 ) -> _Kernels:
     """The layer as it is in a network, with an entry for each of its steps."""
@@ -245,7 +230,7 @@ def _kernels(
     wish = wish or _wish(harness)
     module = import_model(program, context, wish)
     # A kernel that is demanded may want rows.
-    lower_blocked(context, module, choose, harness.host.lower, always=not wish.microkernels)
+    lower_blocked(context, module, lower=harness.host.lower, always=not wish.microkernels)
     steps = tuple(split_steps(module))
     made, library = harness.native(context, module)
     entries = {name: getattr(library, symbol) for name, symbol in made.symbols.items()}

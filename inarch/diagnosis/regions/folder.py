@@ -44,11 +44,6 @@ class _Facts:
     tolerance: str
 
 
-def is_region(path: Path) -> bool:
-    """Whether `path` is a folder that `dump_regions` wrote for one region."""
-    return (path / _FILE).is_file()
-
-
 def dump_regions(
     folder: Path,
     regions: Sequence[Region],

@@ -25,7 +25,7 @@ from inarch.ir.report.facts import facts_of
 from inarch.ir.target import DEMANDED, ESTIMATED, WITHOUT
 from inarch.passes.graph.layout.cost import F32_BYTES
 from inarch.passes.graph.layout.roles import elements
-from inarch.passes.lower.trial import LOWERING
+from inarch.passes.lower.trial import lower_trial
 from inarch.passes.partition.cut.alone import alone
 from inarch.passes.tensorize.choose import KernelTrial, Prices
 from inarch.passes.tensorize.weigh.cost import Costs
@@ -94,8 +94,9 @@ class Guests:
         trial = facts_of(self.context).get(KernelTrial)
         if trial is not None:
             facts_of(context).put(trial)
-        for one in (*first, *LOWERING):
+        for one in first:
             one.apply(context, module)
+        lower_trial(self.context, context, module)
         return Prices.of(context, module), [
             each for each in module.walk() if isinstance(each, NestOp)
         ]

@@ -28,6 +28,7 @@ from inarch.driver.options import Options, Settings
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import MOST_ERRORS, Verified, verify_module
 from inarch.passes import PASSES
+from inarch.passes.lower.trial import trial_passes
 from inarch.pipeline.default import PHASES, default_pipeline
 from inarch.pipeline.instruments import Bisect
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
@@ -650,3 +651,13 @@ def test_text_of_a_level_obeys_the_same_options() -> None:
     assert "pass tensorize" not in done.err
     wrong = cli.run(["compile", "m.mlir", "--emit=loop", "--print-ir-after=tensorise"])
     assert (wrong.code, "did you mean" in wrong.err or "no pass" in wrong.err) == (2, True)
+
+
+def test_ops_are_tried_by_the_pipeline_that_runs() -> None:
+    """What layouts and algorithms are chosen by is lowered by the passes that the program will have."""
+    context = new_context()
+    run_pipeline(context, ModuleOp([]), [*default_pipeline().without("join-rows").until("kernel")])
+    assert [one.name for one in trial_passes(context)] == [
+        *(name for name in PHASES["loop"] if name not in ("apply-schedule", "tile-and-fuse")),
+        *(name for name in PHASES["padding"] if name != "join-rows"),
+    ]

@@ -5,64 +5,9 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.elementwise.arithmetic import (
-    AddOp,
-    DivOp,
-    MaximumOp,
-    MinimumOp,
-    ModOp,
-    MulOp,
-    PowOp,
-    SubOp,
-)
-from inarch.dialects.graph.elementwise.bitwise import (
-    BitwiseAndOp,
-    BitwiseNotOp,
-    BitwiseOrOp,
-    BitwiseXorOp,
-    ShiftLeftOp,
-    ShiftRightOp,
-)
+from inarch.dialects.graph.elementwise import arithmetic, bitwise, logic, trigonometry, unary
 from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import (
-    EqualOp,
-    GreaterEqualOp,
-    GreaterOp,
-    LessEqualOp,
-    LessOp,
-    LogicalAndOp,
-    LogicalNotOp,
-    LogicalOrOp,
-    LogicalXorOp,
-    NotEqualOp,
-)
 from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.trigonometry import (
-    AcoshOp,
-    AcosOp,
-    AsinhOp,
-    AsinOp,
-    AtanhOp,
-    AtanOp,
-    CoshOp,
-    SinhOp,
-    TanOp,
-)
-from inarch.dialects.graph.elementwise.unary import (
-    AbsOp,
-    CeilOp,
-    CosOp,
-    ErfOp,
-    ExpOp,
-    FloorOp,
-    LogOp,
-    NegOp,
-    ReciprocalOp,
-    RoundOp,
-    SignOp,
-    SinOp,
-    SqrtOp,
-)
 from inarch.dialects.graph.op import GraphOp, element_of, shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.ir.types import f64, i64, mlir_type
@@ -113,28 +58,28 @@ def _operands(node: Node) -> tuple[SSAValue, SSAValue]:
 
 
 def _mean(node: Node) -> SSAValue:
-    total = _combine(node, AddOp)
-    return node.emit(DivOp, total, node.like(len(node.inputs), total))
+    total = _combine(node, arithmetic.AddOp)
+    return node.emit(arithmetic.DivOp, total, node.like(len(node.inputs), total))
 
 
 def _mod(node: Node) -> SSAValue:
     """`fmod` takes the sign of the dividend; without it, that of the divisor."""
     a, b, fmod = node.x(0), node.x(1), node.flag("fmod", default=False)
     if fmod or not node.dtype().is_float:
-        return node.emit(ModOp, a, b, fmod=fmod)
-    rest = node.emit(ModOp, a, b, fmod=True)
+        return node.emit(arithmetic.ModOp, a, b, fmod=fmod)
+    rest = node.emit(arithmetic.ModOp, a, b, fmod=True)
     zero = node.like(0, a)
-    negative = [node.emit(LessOp, value, zero) for value in (rest, b)]
-    differ = node.emit(LogicalXorOp, *negative)
-    add = node.emit(LogicalAndOp, differ, node.emit(NotEqualOp, rest, zero))
-    return node.emit(SelectOp, add, node.emit(AddOp, rest, b), rest)
+    negative = [node.emit(logic.LessOp, value, zero) for value in (rest, b)]
+    differ = node.emit(logic.LogicalXorOp, *negative)
+    add = node.emit(logic.LogicalAndOp, differ, node.emit(logic.NotEqualOp, rest, zero))
+    return node.emit(SelectOp, add, node.emit(arithmetic.AddOp, rest, b), rest)
 
 
 def _pow(node: Node) -> SSAValue:
     """The result has the dtype of the base; the exponent may have any."""
     base, exponent = _operands(node)
     if node.dtype(0).is_float:
-        return node.emit(PowOp, base, node.cast_like(exponent, base))
+        return node.emit(arithmetic.PowOp, base, node.cast_like(exponent, base))
     power = node.builder.arrays.get(exponent)
     if power is not None and power.size == 1 and power.dtype.kind in "iu":
         number = int(power.reshape(-1)[0])
@@ -142,18 +87,24 @@ def _pow(node: Node) -> SSAValue:
             shape = shape_of(exponent)
             return node.broadcast(_multiply_out(node, base, number), _joint(shape_of(base), shape))
     if not node.dtype(1).is_float:
-        whole = node.emit(PowOp, *(node.emit(CastOp, value, to=i64) for value in (base, exponent)))
+        whole = node.emit(
+            arithmetic.PowOp, *(node.emit(CastOp, value, to=i64) for value in (base, exponent))
+        )
         return node.cast_like(whole, base)
     # In double precision every result of 32 bits is exact but for the last bits.
-    found = node.emit(PowOp, *(node.emit(CastOp, value, to=f64) for value in (base, exponent)))
-    return node.cast_like(node.emit(MulOp, found, node.like(_NUDGE, found)), base)
+    found = node.emit(
+        arithmetic.PowOp, *(node.emit(CastOp, value, to=f64) for value in (base, exponent))
+    )
+    return node.cast_like(node.emit(arithmetic.MulOp, found, node.like(_NUDGE, found)), base)
 
 
 def _bit_shift(node: Node) -> SSAValue:
     direction = node.text("direction", "")
     if direction not in ("LEFT", "RIGHT"):
         raise InarchError(f"expected direction LEFT or RIGHT, found '{direction}'")
-    return node.emit(ShiftLeftOp if direction == "LEFT" else ShiftRightOp, *_operands(node))
+    return node.emit(
+        bitwise.ShiftLeftOp if direction == "LEFT" else bitwise.ShiftRightOp, *_operands(node)
+    )
 
 
 def _joint(base: tuple[int, ...], exponent: tuple[int, ...]) -> tuple[int, ...]:
@@ -167,9 +118,9 @@ def _multiply_out(node: Node, base: SSAValue, power: int) -> SSAValue:
         return node.broadcast(node.like(1, base), shape_of(base))
     result = base
     for bit in f"{power:b}"[1:]:
-        result = node.emit(MulOp, result, result)
+        result = node.emit(arithmetic.MulOp, result, result)
         if bit == "1":
-            result = node.emit(MulOp, result, base)
+            result = node.emit(arithmetic.MulOp, result, base)
     return result
 
 
@@ -190,67 +141,67 @@ def _cast_like(node: Node) -> SSAValue:
 
 
 def _is_nan(node: Node) -> SSAValue:
-    return node.emit(NotEqualOp, node.x(), node.x())
+    return node.emit(logic.NotEqualOp, node.x(), node.x())
 
 
 def _is_inf(node: Node) -> SSAValue:
     x = node.x()
     positive, negative = (node.flag(f"detect_{s}", default=True) for s in ("positive", "negative"))
-    above = node.emit(EqualOp, x, node.like(float("inf" if positive else "nan"), x))
-    below = node.emit(EqualOp, x, node.like(float("-inf" if negative else "nan"), x))
-    return node.emit(LogicalOrOp, above, below)
+    above = node.emit(logic.EqualOp, x, node.like(float("inf" if positive else "nan"), x))
+    below = node.emit(logic.EqualOp, x, node.like(float("-inf" if negative else "nan"), x))
+    return node.emit(logic.LogicalOrOp, above, below)
 
 
 CONVERTERS: dict[str, Converter] = {
-    "Add": _binary(AddOp),
-    "Sub": _binary(SubOp),
-    "Mul": _binary(MulOp),
-    "Div": _binary(DivOp),
+    "Add": _binary(arithmetic.AddOp),
+    "Sub": _binary(arithmetic.SubOp),
+    "Mul": _binary(arithmetic.MulOp),
+    "Div": _binary(arithmetic.DivOp),
     "Mod": _mod,
     "Pow": _pow,
-    "Max": _variadic(MaximumOp),
-    "Min": _variadic(MinimumOp),
-    "Sum": _variadic(AddOp),
+    "Max": _variadic(arithmetic.MaximumOp),
+    "Min": _variadic(arithmetic.MinimumOp),
+    "Sum": _variadic(arithmetic.AddOp),
     "Mean": _mean,
-    "Equal": _binary(EqualOp),
-    "Less": _binary(LessOp),
-    "LessOrEqual": _binary(LessEqualOp),
-    "Greater": _binary(GreaterOp),
-    "GreaterOrEqual": _binary(GreaterEqualOp),
-    "And": _binary(LogicalAndOp),
-    "Or": _binary(LogicalOrOp),
-    "Xor": _binary(LogicalXorOp),
-    "Not": _unary(LogicalNotOp),
+    "Equal": _binary(logic.EqualOp),
+    "Less": _binary(logic.LessOp),
+    "LessOrEqual": _binary(logic.LessEqualOp),
+    "Greater": _binary(logic.GreaterOp),
+    "GreaterOrEqual": _binary(logic.GreaterEqualOp),
+    "And": _binary(logic.LogicalAndOp),
+    "Or": _binary(logic.LogicalOrOp),
+    "Xor": _binary(logic.LogicalXorOp),
+    "Not": _unary(logic.LogicalNotOp),
     "BitShift": _bit_shift,
-    "BitwiseAnd": _binary(BitwiseAndOp),
-    "BitwiseNot": _unary(BitwiseNotOp),
-    "BitwiseOr": _binary(BitwiseOrOp),
-    "BitwiseXor": _binary(BitwiseXorOp),
+    "BitwiseAnd": _binary(bitwise.BitwiseAndOp),
+    "BitwiseNot": _unary(bitwise.BitwiseNotOp),
+    "BitwiseOr": _binary(bitwise.BitwiseOrOp),
+    "BitwiseXor": _binary(bitwise.BitwiseXorOp),
     "Where": _where,
     "Cast": _cast_to,
     "CastLike": _cast_like,
-    "Abs": _unary(AbsOp),
-    "Acos": _unary(AcosOp),
-    "Acosh": _unary(AcoshOp),
-    "Asin": _unary(AsinOp),
-    "Asinh": _unary(AsinhOp),
-    "Atan": _unary(AtanOp),
-    "Atanh": _unary(AtanhOp),
-    "Ceil": _unary(CeilOp),
-    "Cos": _unary(CosOp),
-    "Cosh": _unary(CoshOp),
-    "Erf": _unary(ErfOp),
-    "Exp": _unary(ExpOp),
-    "Floor": _unary(FloorOp),
+    "Abs": _unary(unary.AbsOp),
+    "Acos": _unary(trigonometry.AcosOp),
+    "Acosh": _unary(trigonometry.AcoshOp),
+    "Asin": _unary(trigonometry.AsinOp),
+    "Asinh": _unary(trigonometry.AsinhOp),
+    "Atan": _unary(trigonometry.AtanOp),
+    "Atanh": _unary(trigonometry.AtanhOp),
+    "Ceil": _unary(unary.CeilOp),
+    "Cos": _unary(unary.CosOp),
+    "Cosh": _unary(trigonometry.CoshOp),
+    "Erf": _unary(unary.ErfOp),
+    "Exp": _unary(unary.ExpOp),
+    "Floor": _unary(unary.FloorOp),
     "IsInf": _is_inf,
     "IsNaN": _is_nan,
-    "Log": _unary(LogOp),
-    "Neg": _unary(NegOp),
-    "Reciprocal": _unary(ReciprocalOp),
-    "Round": _unary(RoundOp),
-    "Sign": _unary(SignOp),
-    "Sin": _unary(SinOp),
-    "Sinh": _unary(SinhOp),
-    "Sqrt": _unary(SqrtOp),
-    "Tan": _unary(TanOp),
+    "Log": _unary(unary.LogOp),
+    "Neg": _unary(unary.NegOp),
+    "Reciprocal": _unary(unary.ReciprocalOp),
+    "Round": _unary(unary.RoundOp),
+    "Sign": _unary(unary.SignOp),
+    "Sin": _unary(unary.SinOp),
+    "Sinh": _unary(trigonometry.SinhOp),
+    "Sqrt": _unary(unary.SqrtOp),
+    "Tan": _unary(trigonometry.TanOp),
 }
