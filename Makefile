@@ -64,7 +64,7 @@ lint: setup ## ruff: rules and format
 types: setup ## types by pyrefly, as the gate checks them
 	$(BIN)/pyrefly check --python-interpreter-path $(BIN)/python
 
-strict-types: setup ## types by basedpyright, strict: 2 minutes, which the gate leaves out
+strict-types: setup ## types by basedpyright, strict: 2 minutes, which the gate leaves to the search
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 mutants: setup ## small faults in what the branch changed: do tests see them? (MINUTES=5, ONLY=FILE::FUNCTION or all, BASE, SEED)

@@ -38,6 +38,7 @@ from soak_readers import (
     read_sanitizers,
     read_speed,
     read_suite,
+    read_types,
 )
 from soak_tools import lacks
 from soak_units import Done, Finding, Part, Result, Unit
@@ -298,6 +299,12 @@ def _branches() -> Iterator[Unit]:
     yield Unit("libinarch", command, read_branches, AS_THE_GATE, missing)
 
 
+def _strict_types() -> Iterator[Unit]:
+    checker = str(Path(sys.executable).with_name("basedpyright"))
+    command = (checker, "--pythonpath", sys.executable, "--outputjson")
+    yield Unit("basedpyright", command, read_types)
+
+
 def _bridges() -> Iterator[Unit]:
     for file in sorted((UNIT / "bridges").glob("*.txt")):
         stamp = ROOT / ".venv-bridges" / file.stem / ".stamp"
@@ -340,5 +347,6 @@ PARTS = (
          must_be_clean=0.9),
     Part("wheel", "the wheels, installed in a clean environment", _wheel, is_seeded=False),
     Part("branches", "branches of libinarch, by gcov (`make branches`)", _branches, is_seeded=False),
+    Part("strict-types", "types by basedpyright (`make strict-types`)", _strict_types, is_seeded=False),
     Part("bridges", "bridges to frameworks (`make bridges`)", _bridges, is_seeded=False),
 )  # fmt: skip

@@ -6,10 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from soak_finds import loads, of_model, of_parser
 from soak_units import Done, Finding, Result
+
+ROOT = Path(__file__).parents[2]
 
 SLOWER = 0.97
 """Of the speed before, what is a finding: below what repeats differ by on a quiet machine."""
@@ -154,6 +157,22 @@ def read_branches(done: Done) -> Result:
     if done.code and not findings:
         findings = [Finding(f"{count[3]} % of branches are taken, or a test failed", again)]
     return Result(int(count[2]), findings)
+
+
+def read_types(done: Done) -> Result:
+    """Its JSON has the files that it read, and what it says of them."""
+    said = loads(done.out)
+    if said is None:
+        return broken(done)
+    findings = [
+        Finding(
+            f"{Path(one['file']).relative_to(ROOT)}:{one['range']['start']['line'] + 1}: "
+            f"{one['message'].splitlines()[0]} ({one.get('rule', one['severity'])})",
+            "make strict-types",
+        )
+        for one in said["generalDiagnostics"]
+    ]
+    return Result(int(said["summary"]["filesAnalyzed"]), findings)
 
 
 def read_mutants(done: Done) -> Result:

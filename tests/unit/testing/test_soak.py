@@ -30,6 +30,7 @@ from soak_readers import (
     read_parser,
     read_pytest,
     read_suite,
+    read_types,
 )
 from soak_tools import Tool, lacks
 from soak_tools import main as install
@@ -373,6 +374,20 @@ def test_what_tools_say_is_read(tmp_path: Path) -> None:
     assert few.what == "50.0 % of branches are taken, or a test failed"
     (line,) = read_branches(done(tmp_path, f"a.c:4: 2 not taken: if (x) {{\n{counts}", 1)).findings
     assert line.what == "a.c:4: 2 not taken: if (x) {"
+    told = {
+        "file": f"{TESTS}/soak.py",
+        "range": {"start": {"line": 4}},
+        "severity": "error",
+        "message": "two\nlines",
+        "rule": "reportA",
+    }
+    read = {"summary": {"filesAnalyzed": 9}, "generalDiagnostics": [told]}
+    (wrong,) = read_types(done(tmp_path, json.dumps(read), 1)).findings
+    assert wrong.what == "tests/soak.py:5: two (reportA)"
+    assert read_types(done(tmp_path, json.dumps({**read, "generalDiagnostics": []}))) == Result(9)
+    assert (
+        read_types(done(tmp_path, "", 3, "no node")).findings[0].what == "it left with 3: no node"
+    )
 
 
 def test_each_branch_that_is_not_taken_has_a_reason() -> None:
