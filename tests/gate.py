@@ -292,7 +292,7 @@ def _lacks() -> str:
     except OSError as error:
         place = LOGS.relative_to(ROOT)
         return f"expected to write in {place}, found: {error.strerror}; use a copy of the tree"
-    for tool in ("ruff", "basedpyright", "lit"):
+    for tool in ("ruff", "pyrefly", "lit"):
         if not (BIN / tool).exists():
             return (
                 f"expected {tool} beside {Path(sys.executable).name}, found none; run 'make setup'"
