@@ -38,6 +38,7 @@ from inarch.passes.lower.algorithm import (
     DIRECT,
     POLICIES,
     Algorithm,
+    Bound,
     algorithm_of,
     algorithms_of,
     asked_for,
@@ -172,8 +173,8 @@ def _weighed(
             why = refusal(op, name, algorithm)
             if why is None:
                 bound = bound_of(op, name, algorithm, lambda value: known_numbers(value, store))
-                if policy < POLICIES.index(bound.policy) and name != asked:
-                    why = f"expected numerics '{bound.policy}' for it"
+                if name != asked:
+                    why = _forbidden(bound, policy)
         except PluginError as error:
             why = _left_out(op, name, error)
         found.append(Weighed(name, bound=str(bound or ""), refused=why or ""))
@@ -187,6 +188,14 @@ def _weighed(
         price = one if one.refused else known[key]
         weighed.append(price if price.refused else replace(price, bound=one.bound))
     return weighed
+
+
+def _forbidden(bound: Bound, policy: int) -> str | None:
+    """Why a policy does not allow an algorithm of this bound."""
+    if bound.policy is None:
+        return "its error has no bound here"
+    is_allowed = policy >= POLICIES.index(bound.policy)
+    return None if is_allowed else f"expected numerics '{bound.policy}' for it"
 
 
 def _within(every: Sequence[tuple[Operation, list[Weighed]]], more: float) -> list[list[Weighed]]:

@@ -62,6 +62,7 @@ class Bound:
     """
 
     ratio: float
+    """Infinity: nothing is known; then only a user who names the algorithm gets it."""
     is_statistical: bool = False
     by_element: bool = False
     """Whether the ratio is that of the bounds of each element, as of the same products in another order."""
@@ -69,11 +70,14 @@ class Bound:
     """The domain of the bound, and the results for infinities, NaN and large numbers."""
 
     @property
-    def policy(self) -> Policy:
-        """The strictest policy that allows the algorithm."""
-        if self.is_statistical or self.ratio > 1:
-            return "fast"
-        return "bounded" if self.ratio else "strict"
+    def policy(self) -> Policy | None:
+        """The strictest policy that allows the algorithm, `bounded` at most; None: no policy does.
+
+        `strict` is direct alone: other algorithms have other bits, however small their error is.
+        """
+        if self.ratio == math.inf:
+            return None
+        return "fast" if self.is_statistical or self.ratio > 1 else "bounded"
 
     def __str__(self) -> str:
         kind = "of drawn inputs" if self.is_statistical else "proved"

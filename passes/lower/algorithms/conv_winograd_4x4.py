@@ -8,8 +8,9 @@ from inarch.passes.lower.winograd.nests import algorithm
 from inarch.passes.lower.winograd.points import Winograd
 
 _POINTS = ("0", "3/4", "-3/4", "3/2", "-3/2")
-_RATIO = 4.0
-"""Of the greatest error of direct's: 520 draws for 65 convolutions of 32 to 72 channels are below 3.8."""
+_RATIO = 8.0
+"""Of the greatest error of direct's. Drawn convolutions of 32 to 72 channels have 1.5 in the median; of 1,126
+draws the most was 5.3, of images of 4x4 after a ReLU, whose greatest errors are of few numbers."""
 
 ALGORITHM = algorithm(
     Winograd(4, tuple(map(Fraction, _POINTS))),

@@ -68,8 +68,11 @@ def ratio(
 ) -> float:
     """The greatest error of an output channel over all |x| <= 1, of direct's greatest; of the worst channel.
 
-    Both are proved bounds. w None: weights of one size, as nothing is known of them.
+    Both are proved bounds. w None: weights of one size, as nothing is known of them. Infinity: there is none,
+    as a weight is not finite, or all are 0.
     """
+    if w is not None and not np.all(np.isfinite(w)):
+        return math.inf
     outputs = winograd.outputs
     m, least = len(outputs), 3 * (len(outputs) + WINDOW)
     # Tiles in the middle are alike.
@@ -86,7 +89,9 @@ def ratio(
     theirs = np.einsum("kab,hwab->khw", taps, windows, optimize=True)
     least_sum, most = theirs.max((1, 2)), ours[0].max((1, 2))
     some = least_sum > 0
-    worst = float(np.max(most[some] / least_sum[some], initial=0.0))
+    if not np.any(some):
+        return math.inf
+    worst = float(np.max(most[some] / least_sum[some]))
     extra = roundings(winograd, at_run_time=at_run_time)
     return worst * (channels + extra) / (WINDOW**2 * channels)
 

@@ -136,7 +136,8 @@ def test_a_kernel_that_is_dearer_changes_nothing(layer: Conv, tmp_path: Path) ->
 def test_a_product_that_is_cheaper_gets_them_undemanded(tmp_path: Path) -> None:
     layer = next(one for one in LAYERS if (one.window, one.stride, one.height) == (3, 1, 14))
     _load(
-        tmp_path / "cheap.c", PRODUCT.replace("COST", "cost = 1000\n").replace("product(", "cheap(")
+        tmp_path / "cheap.c",
+        PRODUCT.replace("COST", "cost = 10000\n").replace("product(", "cheap("),
     )
     module, report = _lowered(layer)
     (nest,) = report.taken_by("cheap")

@@ -116,7 +116,7 @@ def test_drawn_convolutions_are_as_near_as_they_say(case: int, tmp_path: Path) -
         image = (normal, np.maximum(normal, 0), rng.random(one.x, "f4"), normal)[draw]
         error = _errors(program(image), one.expected(image, w, b))
         assert error["winograd-2x2"] <= 4 * error["direct"]
-        assert error["winograd-4x4"] <= 4 * error["direct"]
+        assert error["winograd-4x4"] <= 8 * error["direct"]
 
 
 def _reached(m: int, place: int, outputs: int) -> list[int]:
