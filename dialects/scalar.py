@@ -20,7 +20,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
-from inarch.ir.payload.lazy import arith, math
+from inarch.core.scalars.functions import FUNCTIONS
+from inarch.ir.payload.lazy import arith, math, scalar_op
 from inarch.ir.types import dtype_of, f32, i1, mlir_type, storage_type
 
 Number = bool | int | float
@@ -41,19 +42,19 @@ class Scalar:
     # -- arithmetic
 
     def __add__(self, other: Scalar | Number) -> Scalar:
-        return self._binary(other, arith.AddfOp, arith.AddiOp)
+        return self.function("add", other)
 
     def __radd__(self, other: Number) -> Scalar:
         return self._constant(other) + self
 
     def __sub__(self, other: Scalar | Number) -> Scalar:
-        return self._binary(other, arith.SubfOp, arith.SubiOp)
+        return self.function("sub", other)
 
     def __rsub__(self, other: Number) -> Scalar:
         return self._constant(other) - self
 
     def __mul__(self, other: Scalar | Number) -> Scalar:
-        return self._binary(other, arith.MulfOp, arith.MuliOp)
+        return self.function("mul", other)
 
     def __rmul__(self, other: Number) -> Scalar:
         return self._constant(other) * self
@@ -63,7 +64,7 @@ class Scalar:
 
         Integers never trap: by zero gives 0, and the lowest by -1 wraps to itself, as in NumPy.
         """
-        return self._binary(other, arith.DivfOp, arith.DivSIOp, arith.DivUIOp)
+        return self.function("div", other)
 
     def __rtruediv__(self, other: Number) -> Scalar:
         return self._constant(other) / self
@@ -80,13 +81,13 @@ class Scalar:
         return self._constant(0) - self
 
     def __and__(self, other: Scalar | Number) -> Scalar:
-        return self._binary(other, None, arith.AndIOp)
+        return self.function("and", other)
 
     def __or__(self, other: Scalar | Number) -> Scalar:
-        return self._binary(other, None, arith.OrIOp)
+        return self.function("or", other)
 
     def __xor__(self, other: Scalar | Number) -> Scalar:
-        return self._binary(other, None, arith.XOrIOp)
+        return self.function("xor", other)
 
     def __invert__(self) -> Scalar:
         """Logical not of a bool; every bit of an integer."""
@@ -103,11 +104,11 @@ class Scalar:
 
     def maximum(self, other: Scalar | Number) -> Scalar:
         """The larger; NaN when either is NaN."""
-        return self._binary(other, arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)
+        return self.function("max", other)
 
     def minimum(self, other: Scalar | Number) -> Scalar:
         """The smaller; NaN when either is NaN."""
-        return self._binary(other, arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
+        return self.function("min", other)
 
     def power(self, other: Scalar | Number) -> Scalar:
         """`self ** other`, floats and signed integers, which wrap."""
@@ -182,6 +183,17 @@ class Scalar:
         return self._emit(
             math.AbsFOp(self.value) if self.dtype.is_float else math.AbsIOp(self.value)
         )
+
+    def function(self, name: str, *others: Scalar | Number) -> Scalar:
+        """A scalar function by its row's name, `x.function("exp")`, of elements of one dtype."""
+        row, dtype = FUNCTIONS[name], self.dtype
+        op = row.floats if dtype.is_float else row.unsigned if dtype.is_unsigned else row.signed
+        if not op:
+            raise InarchError(f"expected another dtype than {dtype.name} for this operation")
+        arguments = [self, *(self._constant(other) for other in others)]
+        for argument in arguments[1:]:
+            _check_dtypes(self, argument)
+        return self._emit(scalar_op(op)(*(each.value for each in arguments)))
 
     def unary(self, op: type[Operation]) -> Scalar:
         """Applies a one-operand float op of the `math` dialect: `x.unary(math.ExpOp)`."""

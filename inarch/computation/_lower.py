@@ -13,19 +13,17 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from inarch.artifact.manifest import Port
 from inarch.computation._types import Typed
-from inarch.core.dtypes import DTYPES, DType
+from inarch.core.dtypes import DType
 from inarch.core.errors import UnsupportedError
-from inarch.core.scalars.functions import FUNCTIONS
+from inarch.dialects.kernel.body import append, applied
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
-from inarch.dialects.scalar import Scalar, constant
+from inarch.dialects.scalar import Scalar
 from inarch.ir.location import named_location
-from inarch.ir.payload.lazy import scalar_op
 from inarch.ir.types import memref, mlir_type
 from inarch.meaning import (
     OPERATORS,
-    Apply,
     Element,
     Expression,
     Index,
@@ -37,7 +35,6 @@ from inarch.meaning import (
     elements,
     normal,
 )
-from inarch.microkernel import dtype_of
 from inarch.passes.lower.builder import trace
 
 
@@ -130,7 +127,6 @@ class _Nest:
         self._step = step
         self._buffers = buffers
         self._dtypes = dtypes
-        self._names = {name: dtype.name for name, dtype in dtypes.items()}
         found = [*elements(step.value), *(elements(step.finish) if step.finish else [])]
         self._reads = [each for each in dict.fromkeys(found) if each != step.target]
 
@@ -171,7 +167,7 @@ class _Nest:
         value = self._traced(self._step.value, scalars)
         if self._step.operator is None:
             return value
-        return _applied(self._step.operator, [scalars[-1], value])
+        return applied(self._step.operator, [scalars[-1], value])
 
     def _finish(self, *scalars: Scalar) -> Scalar:
         assert self._step.finish is not None
@@ -180,25 +176,7 @@ class _Nest:
     def _traced(self, expression: Expression, scalars: Sequence[Scalar]) -> Scalar:
         known = dict(zip((*self._reads, self._step.target), scalars, strict=True))
         dtype = self._dtypes[self._step.target.operand]
-        return self._value(expression, known, dtype, scalars[-1].block)
-
-    def _value(
-        self, expression: Expression, known: Mapping[Element, Scalar], dtype: DType, block: Block
-    ) -> Scalar:
-        """`dtype` is that of literals."""
-        match expression:
-            case Element():
-                return known[expression]
-            case Number(value=value):
-                return constant(value if dtype.is_float else int(value), dtype, block)
-            case Apply(function=function, arguments=(argument,)) if function in DTYPES:
-                inner = dtype_of(argument, self._names) or function
-                return self._value(argument, known, DTYPES[inner], block).cast(function)
-            case Apply(function=function, arguments=arguments):
-                own = DTYPES[dtype_of(expression, self._names) or dtype.name]
-                return _applied(
-                    function, [self._value(part, known, own, block) for part in arguments]
-                )
+        return append(expression, known, dtype, scalars[-1].block)
 
 
 def _affine(index: Index, names: Sequence[str]) -> AffineExpr:
@@ -210,28 +188,3 @@ def _affine(index: Index, names: Sequence[str]) -> AffineExpr:
             at = AffineExpr.dimension(names.index(term.iterator)) * factor
         found = at if found is None else found + at
     return AffineExpr.constant(0) if found is None else found
-
-
-def _applied(function: str, parts: Sequence[Scalar]) -> Scalar:
-    match function, parts:
-        case "add", (a, b):
-            return a + b
-        case "sub", (a, b):
-            return a - b
-        case "mul", (a, b):
-            return a * b
-        case "div", (a, b):
-            return a / b
-        case "max", (a, b):
-            return a.maximum(b)
-        case "min", (a, b):
-            return a.minimum(b)
-        case "neg", (a,):
-            return -a
-        case "abs", (a,):
-            return a.abs()
-        case "relu", (a,):
-            return a.maximum(0)
-        case _:
-            (a,) = parts
-            return a if function == "rounded" else a.unary(scalar_op(FUNCTIONS[function].floats))

@@ -15,6 +15,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from xdsl.ir import Operation
 
 import inarch
 from effort import seeds
@@ -22,8 +23,10 @@ from inarch.computation import Computation
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import ArgumentError, InarchError
 from inarch.core.lazy import Array
+from inarch.dialects.kernel.body import body_of
+from inarch.dialects.loop.rounding import ROUNDED
 from inarch.driver.keep.sources import running
-from inarch.meaning import Apply, Element, Expression, Number, iterators, written
+from inarch.meaning import Apply, Element, Expression, Number, iterators, parse, written
 from inarch.meaning.evaluate import evaluate
 from inarch.meaning.program import parse_program
 
@@ -458,6 +461,14 @@ def test_casts_of_floats_to_integers_and_numbers_that_are_only_cast() -> None:
     function = inarch.compute("for i in N: C[i] = i32(A[i]) + i32(s)")
     a = np.array([1.9, -1.9, 1e20, np.nan], np.float32)
     np.testing.assert_array_equal(function(a, 2.7), [3, 1, -(2**31) + 1, 2])
+
+
+def test_a_rounded_product_is_marked_in_the_program() -> None:
+    (statement,) = parse("for i in N, k in K: C[i] += rounded(A[i, k] * B[k])").statements
+    body = body_of(statement.value, {"A": "f32", "B": "f32"}, "f32")
+    product = body.result.owner
+    assert isinstance(product, Operation)
+    assert (product.name, ROUNDED in product.attributes) == ("arith.mulf", True)
 
 
 def test_compiled_before_any_call_for_sizes_and_dtypes() -> None:
