@@ -38,7 +38,7 @@ from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.keep.memo import nest_text
 from inarch.passes.tensorize.keep.record import Store
 from inarch.passes.tensorize.report import KernelReport, NestReport
-from inarch.passes.tensorize.unify.body import expression_of, tree_text
+from inarch.passes.tensorize.unify.body import named, text_of, yielded
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import left_alone, unsuitable
@@ -256,8 +256,9 @@ def _tensorize_nest(
 
 def _computes(op: NestOp) -> str:
     """The body as a statement; empty for one that is longer than any kernel's."""
-    tree, names = expression_of(op, op.body), names_of(op)
-    return f"{names[-1]} = {tree_text(tree, names)}" if tree is not None else ""
+    names = names_of(op)
+    value = named(yielded(op, op.body), names)
+    return f"{names[-1]} = {text_of(value)}" if value is not None else ""
 
 
 def _unused(module: ModuleOp, name: str, report: KernelReport) -> InarchError:

@@ -1,21 +1,20 @@
-"""Unifying the body of a nest with a meaning's expression, modulo commutativity.
+"""Unifying the body of a nest with what a kernel computes: block with block, modulo commutativity.
 
-`expression_of` reads a region of a nest as a tree; `unify` finds every way in which the elements of
-a meaning can stand for reads of the nest so that both trees are equal.
+`unify` finds every way in which the elements of a meaning can stand for reads of the nest so that both
+blocks yield the same. `said` reads what a nest yields as an expression: for messages, for templates, and for
+epilogues.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
-from inarch.core.dtypes import DTYPES
-from inarch.core.scalars.functions import is_commutative, of_op
+from inarch.core.scalars.functions import of_op
+from inarch.dialects.kernel.body import Body
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.rounding import ROUNDED
@@ -23,95 +22,17 @@ from inarch.ir.types import dtype_of, is_supported
 from inarch.meaning import Apply, Element, Expression, Number, expression_text
 
 MAX_NODES = 256
-"""Of a body as a tree, in which a value that is used twice stands twice."""
+"""Of an expression that is said, in which a value that is used twice stands twice."""
 
 ACCUMULATOR = -1
 """The position of the accumulator among the reads."""
 
-
-@dataclass(frozen=True)
-class Leaf:
-    """The element of read `position`, or the accumulator."""
-
-    position: int
-
-
-@dataclass(frozen=True)
-class Literal:
-    """A number."""
-
-    value: float
-
-
-@dataclass(frozen=True)
-class FunctionCall:
-    """A function of `inarch.meaning`, a cast, or (matching nothing) any other op by its name."""
-
-    function: str
-    arguments: tuple[Tree, ...]
-    dtype: str
-    """Of the arguments; the signed name where the op does not say (`i32` for an addition)."""
-    is_signed: bool | None = None
-    """Whether the op treats its arguments as signed; None: it makes no difference."""
-
-
-Tree = Leaf | Literal | FunctionCall
-
-_CASTS: Mapping[type[Operation], tuple[bool | None, bool | None]] = {
-    arith.ExtFOp: (None, None),
-    arith.TruncFOp: (None, None),
-    arith.ExtSIOp: (True, None),
-    arith.ExtUIOp: (False, None),
-    arith.TruncIOp: (None, None),
-    arith.SIToFPOp: (True, None),
-    arith.UIToFPOp: (False, None),
-    arith.FPToSIOp: (None, True),
-    arith.FPToUIOp: (None, False),
-}
-"""Whether the source and the result are signed; None: it makes no difference."""
-
-
-def expression_of(nest: NestOp, region: Region) -> Tree | None:
-    """What a region with one result yields; None where the tree would have more than `MAX_NODES`."""
-    budget = [MAX_NODES]
-    return _tree(nest.yielded(region)[0], len(nest.ins), budget)
-
-
-def _tree(value: SSAValue, reads: int, budget: list[int]) -> Tree | None:
-    budget[0] -= 1
-    if budget[0] < 0:
-        return None
-    if isinstance(value, BlockArgument):
-        return Leaf(value.index if value.index < reads else ACCUMULATOR)
-    op = value.owner
-    assert isinstance(op, Operation)
-    if isinstance(op, arith.ConstantOp):
-        number = number_of(op.value)
-        if number is None or (isinstance(number, int) and float(number) != number):
-            return FunctionCall(op.name, (), "", None)  # a double holds not every i64
-        return Literal(float(number))
-    arguments: list[Tree] = []
-    for operand in op.operands:
-        part = _tree(operand, reads, budget)
-        if part is None:
-            return None
-        arguments.append(part)
-    found = _node(op, tuple(arguments))
-    return FunctionCall("rounded", (found,), found.dtype) if ROUNDED in op.attributes else found
-
-
-def _node(op: Operation, arguments: tuple[Tree, ...]) -> FunctionCall:
-    element = op.operands[0].type if op.operands else op.results[0].type
-    source = dtype_of(element).name if is_supported(element) else str(element)
-    row, is_signed = of_op(op.name)
-    if row.in_meanings:
-        return FunctionCall(row.name, arguments, source, is_signed)
-    if type(op) in _CASTS:
-        is_signed, makes_signed = _CASTS[type(op)]
-        result = dtype_of(op.results[0].type).name
-        unsigned = makes_signed is False and isinstance(op.results[0].type, IntegerType)
-        return FunctionCall(f"u{result}" if unsigned else result, arguments, source, is_signed)
-    return FunctionCall(op.name, arguments, source)
+_CASTS = (
+    arith.ExtFOp, arith.TruncFOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.SIToFPOp,
+    arith.UIToFPOp, arith.FPToSIOp, arith.FPToUIOp,
+)  # fmt: skip
+_OF_UNSIGNED = (arith.ExtUIOp, arith.UIToFPOp)
+"""The casts whose source is unsigned."""
 
 
 # ------------------------------------------------------------------------------------ unification
@@ -122,99 +43,86 @@ Binding = Mapping[Element, int]
 
 
 def unify(
-    pattern: Expression,
-    tree: Tree,
-    dtypes: Mapping[str, str] | None,
-    element_dtypes: tuple[str, ...],
+    pattern: Body,
+    value: SSAValue,
+    reads: int,
     known: Binding | None = None,
+    *,
+    of_any_dtype: bool = False,
 ) -> Iterator[Binding]:
-    """Every binding, an extension of `known`, for which `pattern` is `tree`.
+    """Every binding, an extension of `known`, for which `pattern` yields `value` of a nest's region.
 
-    `dtypes` are those of the meaning's operands (None: of any dtype); `element_dtypes`, signless,
-    those of the reads and last of the accumulator. The written element stands for the accumulator
-    where `known` says so.
+    The region has an argument for each of `reads`, then the accumulator, for which the written element
+    stands where `known` says so.
     """
-    return _Unifier(dtypes, element_dtypes).unify(pattern, tree, known or {})
+    return _Unifier(pattern, reads, of_any_dtype).unify(pattern.result, value, known or {})
 
 
 @dataclass(frozen=True)
 class _Unifier:
-    dtypes: Mapping[str, str] | None
-    element_dtypes: tuple[str, ...]
+    pattern: Body
+    reads: int
+    of_any_dtype: bool
 
-    def unify(self, pattern: Expression, tree: Tree, known: Binding) -> Iterator[Binding]:
-        match pattern, tree:
-            case Number(value), Literal(found):
-                if value == found and math.copysign(1, value) == math.copysign(1, found):
-                    yield known
-            case Element(), Leaf(position):
-                if known.get(pattern, position) == position and self._fits(pattern, position):
-                    yield {**known, pattern: position}
-            case Apply(function, arguments), FunctionCall():
-                yield from self._apply(function, arguments, tree, known)
-            case _:
+    def unify(self, wanted: SSAValue, found: SSAValue, known: Binding) -> Iterator[Binding]:
+        if isinstance(wanted, BlockArgument):
+            element = self.pattern.elements[wanted.index]
+            if not isinstance(found, BlockArgument):
                 return
-
-    def _fits(self, element: Element, position: int) -> bool:
-        dtypes = self.dtypes
-        return dtypes is None or storage(dtypes[element.operand]) == self.element_dtypes[position]
-
-    def _apply(
-        self, function: str, arguments: tuple[Expression, ...], tree: FunctionCall, known: Binding
-    ) -> Iterator[Binding]:
-        if function == "relu":
-            function, arguments = "max", (*arguments, Number(0.0))
-        if not self._is_function(function, arguments, tree):
+            position = position_of(found, self.reads)
+            fits = self.of_any_dtype or wanted.type == found.type
+            if fits and known.get(element, position) == position:
+                yield {**known, element: position}
             return
-        yield from self._all(arguments, tree.arguments, known)
-        if is_commutative(function) and tree.arguments[0] != tree.arguments[1]:
-            yield from self._all(arguments, tree.arguments[::-1], known)
+        op, other = wanted.owner, found.owner
+        if not (isinstance(op, Operation) and isinstance(other, Operation)):
+            return
+        if not self._is_same(op, other):
+            return
+        yield from self._all(op.operands, other.operands, known)
+        if of_op(op.name)[0].commutes and not _is_equal(*other.operands):
+            yield from self._all(op.operands, other.operands[::-1], known)
 
-    def _is_function(
-        self, function: str, arguments: tuple[Expression, ...], tree: FunctionCall
-    ) -> bool:
-        same = function == tree.function or (
-            function in DTYPES and tree.function in DTYPES and _same_cast(function, tree)
-        )
-        if not same or len(arguments) != len(tree.arguments):
-            return False
-        if self.dtypes is None:
-            return True
-        dtype = self.dtype_of(arguments)
-        if dtype is None:
-            return True
-        signed = not DTYPES[dtype].is_unsigned
-        agrees = tree.is_signed is None or tree.is_signed == signed
-        return agrees and storage(dtype) == tree.dtype
+    def _is_same(self, op: Operation, other: Operation) -> bool:
+        if not self.of_any_dtype:
+            return _signature(op) == _signature(other)
+        if isinstance(op, arith.ConstantOp) and isinstance(other, arith.ConstantOp):
+            return number_of(op.value) == number_of(other.value)
+        return name_of(op) == name_of(other) and len(op.operands) == len(other.operands)
 
     def _all(
-        self, patterns: tuple[Expression, ...], trees: tuple[Tree, ...], known: Binding
+        self, wanted: Sequence[SSAValue], found: Sequence[SSAValue], known: Binding
     ) -> Iterator[Binding]:
-        if not patterns:
+        if not wanted:
             yield known
             return
-        for binding in self.unify(patterns[0], trees[0], known):
-            yield from self._all(patterns[1:], trees[1:], binding)
-
-    def dtype_of(self, arguments: tuple[Expression, ...]) -> str | None:
-        """The dtype of the first argument that has one of its own (numbers take that of others)."""
-        for argument in arguments:
-            match argument:
-                case Element(operand, _) if self.dtypes is not None:
-                    return self.dtypes[operand]
-                case Apply(function, _) if function in DTYPES:
-                    return function
-                case Apply(_, parts) if (dtype := self.dtype_of(parts)) is not None:
-                    return dtype
-                case _:
-                    pass
-        return None
+        for binding in self.unify(wanted[0], found[0], known):
+            yield from self._all(wanted[1:], found[1:], binding)
 
 
-def _same_cast(function: str, tree: FunctionCall) -> bool:
-    """A cast to `ui8` from an integer is the op of a cast to `i8`; from a float it is its own."""
-    from_float = tree.dtype in DTYPES and DTYPES[tree.dtype].is_float
-    return not from_float and storage(function) == storage(tree.function)
+def _signature(op: Operation) -> tuple[object, ...]:
+    """What an op does with its operands: equal for ops that do the same."""
+    types = [value.type for value in (*op.operands, *op.results)]
+    # By their text -0 is not 0, and a NaN is one.
+    settings = [
+        repr(number_of(op.properties[key]))
+        for key in ("value", "predicate")
+        if key in op.properties
+    ]
+    return (op.name, *types, *settings, ROUNDED in op.attributes)
+
+
+def _is_equal(left: SSAValue, right: SSAValue) -> bool:
+    """Whether two values of a region are computed alike."""
+    op, other = left.owner, right.owner
+    if left is right or not (isinstance(op, Operation) and isinstance(other, Operation)):
+        return left is right
+    return _signature(op) == _signature(other) and all(map(_is_equal, op.operands, other.operands))
+
+
+def position_of(argument: BlockArgument, reads: int) -> int:
+    """The read that an argument of a nest's region holds, or `ACCUMULATOR`."""
+    return argument.index if argument.index < reads else ACCUMULATOR
 
 
 def storage(dtype: str) -> str:
@@ -222,52 +130,135 @@ def storage(dtype: str) -> str:
     return dtype.removeprefix("u")
 
 
-def split_update(tree: Tree, operator: str) -> Tree | None:
-    """What `tree` combines with the accumulator by `operator`; None where it is not of that form."""
-    if not isinstance(tree, FunctionCall) or tree.function != operator or len(tree.arguments) != 2:
+def split_update(value: SSAValue, operator: str, reads: int) -> SSAValue | None:
+    """What `value` combines with the accumulator by `operator`; None where it is not of that form."""
+    op = value.owner
+    if not isinstance(op, Operation) or name_of(op) != operator or ROUNDED in op.attributes:
         return None
-    left, right = tree.arguments
-    if left == Leaf(ACCUMULATOR) and not uses(right, ACCUMULATOR):
+    left, right = op.operands
+    if _is_accumulator(left, reads) and not _uses_accumulator(right, reads):
         return right
-    if right == Leaf(ACCUMULATOR) and not uses(left, ACCUMULATOR):
+    if _is_accumulator(right, reads) and not _uses_accumulator(left, reads):
         return left
     return None
 
 
-def uses(tree: Tree, position: int) -> bool:
-    """Whether the element of read `position` stands in `tree`."""
-    if isinstance(tree, FunctionCall):
-        return any(uses(part, position) for part in tree.arguments)
-    return tree == Leaf(position)
+def _is_accumulator(value: SSAValue, reads: int) -> bool:
+    return isinstance(value, BlockArgument) and position_of(value, reads) == ACCUMULATOR
+
+
+def _uses_accumulator(value: SSAValue, reads: int) -> bool:
+    return _is_accumulator(value, reads) or any(
+        _is_accumulator(operand, reads) for op in operations_of(value) for operand in op.operands
+    )
+
+
+def operations_of(value: SSAValue) -> list[Operation]:
+    """The ops that a value is made by, each once, from the last to the first, from left to right."""
+    found: dict[Operation, None] = {}
+
+    def visit(value: SSAValue) -> None:
+        op = value.owner
+        if isinstance(op, Operation) and op not in found:
+            found[op] = None
+            for operand in op.operands:
+                visit(operand)
+
+    visit(value)
+    return list(found)
+
+
+# ------------------------------------------------------------------------------------ expressions
+
+
+def yielded(nest: NestOp, region: Region) -> SSAValue:
+    """What a region with one result yields."""
+    return nest.yielded(region)[0]
+
+
+def name_of(op: Operation) -> str:
+    """The function of meanings, or the cast, that an op is; of another op its own name."""
+    row, _ = of_op(op.name)
+    if row.in_meanings:
+        return row.name
+    if not isinstance(op, _CASTS):
+        return op.name
+    return f"{'u' * isinstance(op, arith.FPToUIOp)}{dtype_of(op.results[0].type).name}"
+
+
+def said(value: SSAValue, reads: int, element: Callable[[int], Element]) -> Expression | None:
+    """The expression of a value of a nest's region; `element` is called for each read and accumulator.
+
+    None where it has more than `MAX_NODES`. What no meaning says (`unsaid`) has the name of its op.
+    """
+    budget = MAX_NODES
+
+    def write(value: SSAValue) -> Expression | None:
+        nonlocal budget
+        budget -= 1
+        if budget < 0:
+            return None
+        op = value.owner
+        if isinstance(value, BlockArgument) or not isinstance(op, Operation):
+            assert isinstance(value, BlockArgument), "a value has an op or is an argument"
+            return element(position_of(value, reads))
+        number = _number(op)
+        if number is not None:
+            return number
+        parts: list[Expression] = []
+        for operand in op.operands:
+            part = write(operand)
+            if part is None:
+                return None
+            parts.append(part)
+        found = Apply(name_of(op), tuple(parts))
+        return Apply("rounded", (found,)) if ROUNDED in op.attributes else found
+
+    return write(value)
+
+
+def _number(op: Operation) -> Number | None:
+    """A constant that a meaning can say: a double holds not every i64."""
+    value = number_of(op.value) if isinstance(op, arith.ConstantOp) else None
+    is_lost = value is None or (isinstance(value, int) and float(value) != value)
+    return None if is_lost else Number(float(value))
+
+
+def unsaid(value: SSAValue) -> str | None:
+    """Why no meaning says a value: of which op it has no function of that dtype; None where one may."""
+    for op in operations_of(value):
+        if _number(op) is not None:
+            continue
+        kind = op.operands[0].type if op.operands else op.results[0].type
+        is_unsigned = isinstance(op, _OF_UNSIGNED) or of_op(op.name)[1] is False
+        if not is_supported(kind) or is_unsigned:
+            name = dtype_of(kind).name if is_supported(kind) else str(kind)
+            return f"a meaning cannot say {name_of(op)} of {name}"
+    return None
 
 
 # ------------------------------------------------------------------------------------ messages
 
 
-def tree_text(tree: Tree, names: tuple[str, ...]) -> str:
-    """As a meaning would write it; `names` are the reads', then the accumulator's."""
-    return expression_text(_written(tree, names)).replace("[]", "")
+def named(value: SSAValue, names: tuple[str, ...]) -> Expression | None:
+    """As `said`, of elements without indices; `names` are the reads', then the accumulator's."""
+    return said(value, len(names) - 1, lambda position: Element(names[position], ()))
 
 
-def _written(tree: Tree, names: tuple[str, ...]) -> Expression:
-    match tree:
-        case Leaf(position):
-            return Element(names[position], ())
-        case Literal(value):
-            return Number(value)
-        case FunctionCall(function, arguments):
-            return Apply(function, tuple(_written(part, names) for part in arguments))
+def text_of(expression: Expression) -> str:
+    """Of what `named` says."""
+    return expression_text(expression).replace("[]", "")
 
 
-def difference(pattern: Expression, tree: Tree, names: tuple[str, ...]) -> str:
-    """The outermost place at which the two differ when read from left to right."""
-    match pattern, tree:
-        case Apply(function, arguments), FunctionCall() if function == tree.function and len(
+def difference(pattern: Expression, found: Expression) -> str:
+    """The outermost place at which the two differ when read from left to right; `found` is `named`."""
+    match pattern, found:
+        case Apply(function, arguments), Apply(name, parts) if function == name and len(
             arguments
-        ) == len(tree.arguments):
-            for part, found in zip(arguments, tree.arguments, strict=True):
-                if not isinstance(part, Element) or not isinstance(found, Leaf):
-                    return difference(part, found, names)
+        ) == len(parts):
+            for argument, part in zip(arguments, parts, strict=True):
+                if not isinstance(argument, Element) or not isinstance(part, Element):
+                    return difference(argument, part)
         case _:
             pass
-    return f"expected {expression_text(pattern)}, found {tree_text(tree, names)}"
+    return f"expected {expression_text(pattern)}, found {text_of(found)}"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from inarch.core.scalars.functions import operations
 from inarch.meaning import Apply, Expression
-from inarch.passes.tensorize.unify.body import FunctionCall, Tree, expression_of
+from inarch.passes.tensorize.unify.body import named, yielded
+from inarch.passes.tensorize.unify.match import names_of
 from inarch.passes.tensorize.unify.pattern import KernelPattern
 from inarch.passes.tensorize.unify.strided import StridedNest
 
@@ -15,8 +16,11 @@ from inarch.passes.tensorize.unify.strided import StridedNest
 def likeness(nest: StridedNest, pattern: KernelPattern) -> float:
     """From 0 to 4: functions that both apply count twice, then sizes of windows, iterators of each kind."""
     op, shape = nest.nest, pattern.normal
+    names = names_of(op)
     regions = [op.body, *([op.finish] if op.finish is not None else [])]
-    ours = Counter(name for region in regions for name in _called(expression_of(op, region)))
+    ours = Counter(
+        name for region in regions for name in _applied(named(yielded(op, region), names))
+    )
     theirs = Counter(_applied(shape.update))
     theirs.update(_applied(shape.finish))
     if shape.operator is not None:
@@ -49,13 +53,6 @@ def _found(wanted: Sequence[int], sizes: Sequence[int]) -> float:
             total += min(nearest, size) / max(nearest, size, 1)
             left.remove(nearest)
     return total / len(wanted) if wanted else 0.0
-
-
-def _called(tree: Tree | None) -> Iterator[str]:
-    if isinstance(tree, FunctionCall):
-        yield tree.function
-        for argument in tree.arguments:
-            yield from _called(argument)
 
 
 def _applied(expression: Expression | None) -> Iterator[str]:

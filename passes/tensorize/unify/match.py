@@ -14,13 +14,13 @@ from inarch.meaning import OPERATORS, element_text, expression_text
 from inarch.passes.tensorize.unify.body import (
     ACCUMULATOR,
     Binding,
-    Tree,
     difference,
-    expression_of,
+    named,
     split_update,
     storage,
-    tree_text,
+    text_of,
     unify,
+    yielded,
 )
 from inarch.passes.tensorize.unify.iterators import Assignment, assignments
 from inarch.passes.tensorize.unify.pattern import KernelPattern
@@ -51,40 +51,36 @@ def bindings(nest: StridedNest, pattern: KernelPattern) -> list[Binding] | Miss:
             f"{element_text(shape.target)} is {wanted}",
             1,
         )
-    tree = expression_of(op, op.body)
-    if tree is None:
-        return Miss("the body is longer than any kernel's", 1)
-    value = tree if shape.operator is None else split_update(tree, shape.operator)
+    reads, body = len(op.ins), yielded(op, op.body)
+    value = body if shape.operator is None else split_update(body, shape.operator, reads)
     sign = next(sign for sign, name in OPERATORS.items() if name == shape.operator)
     update = f"{element_text(shape.target)} {sign} {expression_text(shape.update)}"
     if value is None:
-        return Miss(f"the body is {names[-1]} = {tree_text(tree, names)}, the meaning {update}", 1)
+        whole = named(body, names)
+        if whole is None:
+            return Miss(_LONG, 1)
+        return Miss(f"the body is {names[-1]} = {text_of(whole)}, the meaning {update}", 1)
     if shape.operator is None and any(axis.is_reduction for axis in nest.axes):
         return Miss(f"the nest reduces, the meaning {update} does not", 1)
-    found = list(unify(shape.update, value, pattern.kernel.dtypes, dtypes))
+    found = list(unify(pattern.update, value, reads))
     if not found:
         return Miss(_body_difference(pattern, value, names, dtypes), 1)
-    if shape.finish is not None:
+    if shape.finish is not None and pattern.finish is not None:
         if op.finish is None:
             return Miss(
                 f"the meaning ends in {expression_text(shape.finish)}, the nest does not", 4
             )
-        finish = expression_of(op, op.finish)
-        if finish is None:
-            return Miss("finish is longer than any kernel's", 4)
+        finish = yielded(op, op.finish)
         found = [
             whole
             for known in found
-            for whole in unify(
-                shape.finish,
-                finish,
-                pattern.kernel.dtypes,
-                dtypes,
-                {**known, shape.target: ACCUMULATOR},
-            )
+            for whole in unify(pattern.finish, finish, reads, {**known, shape.target: ACCUMULATOR})
         ]
         if not found:
-            return Miss(f"finish: {difference(shape.finish, finish, names)}", 4)
+            last = named(finish, names)
+            if last is None:
+                return Miss("finish is longer than any kernel's", 4)
+            return Miss(f"finish: {difference(shape.finish, last)}", 4)
     kept = [binding for binding in found if _unusable(nest, binding) is None]
     return kept or Miss(_unusable(nest, found[0]) or "", 2)
 
@@ -126,6 +122,7 @@ def matches(nest: StridedNest, pattern: KernelPattern, binding: Binding) -> list
 
 
 _NONE = Assignment(())
+_LONG = "the body is longer than any kernel's"
 
 
 def names_of(nest: NestOp) -> tuple[str, ...]:
@@ -141,13 +138,16 @@ def axes_text(nest: StridedNest) -> str:
 
 
 def _body_difference(
-    pattern: KernelPattern, value: Tree, names: tuple[str, ...], dtypes: tuple[str, ...]
+    pattern: KernelPattern, value: SSAValue, names: tuple[str, ...], dtypes: tuple[str, ...]
 ) -> str:
-    if any(True for _ in unify(pattern.normal.update, value, None, dtypes)):
+    if any(True for _ in unify(pattern.update, value, len(names) - 1, of_any_dtype=True)):
         have = ", ".join(f"{name} {dtype}" for name, dtype in zip(names, dtypes, strict=True))
         wants = ", ".join(f"{name} {dtype}" for name, dtype in pattern.kernel.dtypes.items())
         return f"the dtypes are {have}, the meaning's {wants}"
-    return f"the body differs: {difference(pattern.normal.update, value, names)}"
+    found = named(value, names)
+    if found is None:
+        return _LONG
+    return f"the body differs: {difference(pattern.normal.update, found)}"
 
 
 def _unusable(nest: StridedNest, binding: Binding) -> str | None:

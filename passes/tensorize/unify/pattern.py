@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 from inarch.core.errors import InarchError
 from inarch.core.once import cached_property
-from inarch.meaning import Element, Index, Iterator, Normal, elements, free_sizes, normal, ranks
+from inarch.dialects.kernel.body import Body, body_of
+from inarch.meaning import (
+    Element,
+    Expression,
+    Index,
+    Iterator,
+    Normal,
+    elements,
+    free_sizes,
+    normal,
+    ranks,
+)
 from inarch.microkernel import Microkernel, check
 
 
@@ -20,6 +31,19 @@ class KernelPattern:
     normal: Normal
     free: tuple[str, ...]
     """The sizes that a call gives, in the order of the C function."""
+
+    @cached_property
+    def update(self) -> Body:
+        """What a step of the kernel combines with the element that it writes."""
+        return self._body(self.normal.update)
+
+    @cached_property
+    def finish(self) -> Body | None:
+        """What the kernel makes of the element at last."""
+        return None if self.normal.finish is None else self._body(self.normal.finish)
+
+    def _body(self, expression: Expression) -> Body:
+        return body_of(expression, self.kernel.dtypes, self.kernel.dtypes[self.output])
 
     @cached_property
     def iterators(self) -> tuple[Iterator, ...]:

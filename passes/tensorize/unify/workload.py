@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.scalars.functions import OF_MEANINGS
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.memory import memref_of
 from inarch.ir.types import dtype_of
-from inarch.meaning import OPERATORS, Apply, Element, Expression, Number
+from inarch.meaning import OPERATORS, Expression
+from inarch.microkernel import functions_of
 from inarch.microkernel.template import Axis, Operand, Workload
 from inarch.passes.tensorize.unify.body import (
-    ACCUMULATOR,
-    FunctionCall,
-    Leaf,
-    Literal,
-    Tree,
-    expression_of,
+    named,
+    operations_of,
     split_update,
+    unsaid,
+    yielded,
 )
 from inarch.passes.tensorize.unify.strided import StridedNest
 
@@ -32,14 +33,13 @@ def workload_of(nest: StridedNest) -> Workload | None:
     A `finish` that no meaning says is left out: it becomes a nest after the calls.
     """
     op = nest.nest
-    tree = expression_of(op, op.body)
-    if not isinstance(tree, FunctionCall) or tree.is_signed is False or not op.has_reduction:
-        return None  # a meaning's operators are of signed numbers
+    body, reads = yielded(op, op.body), len(op.ins)
+    if not op.has_reduction or unsaid(body) is not None:
+        return None
     names = (*(f"A{at}" for at in range(len(nest.reads))), OUTPUT)
     for operator in OPERATORS.values():
-        value = split_update(tree, operator) if operator is not None else None
-        update = _expression(value, names) if value is not None else None
-        if update is None or operator is None:
+        value = split_update(body, operator, reads) if operator is not None else None
+        if value is None or operator is None or (update := _expression(value, names)) is None:
             continue
         operands = {
             name: Operand(
@@ -51,8 +51,7 @@ def workload_of(nest: StridedNest) -> Workload | None:
         }
         axes = tuple(Axis(axis.size, axis.is_reduction) for axis in nest.axes)
         init = number_of(op.writes.data[0].init)
-        finish = expression_of(op, op.finish) if op.finish is not None else None
-        last = _expression(finish, names) if finish is not None else None
+        last = _expression(yielded(op, op.finish), names) if op.finish is not None else None
         found = Workload(axes, operands, OUTPUT, operator, update, _held(init), last)
         return found if all(map(_is_known, operands.values())) else None
     return None
@@ -69,15 +68,15 @@ def _is_known(operand: Operand) -> bool:
     return operand.dtype in DTYPES and not DTYPES[operand.dtype].is_unsigned
 
 
-def _expression(tree: Tree, names: Sequence[str]) -> Expression | None:
-    """The tree as an expression of elements without indices; None where no meaning says it."""
-    if isinstance(tree, Leaf):
-        return Element(names[tree.position if tree.position != ACCUMULATOR else -1], ())
-    if isinstance(tree, Literal):
-        return None if math.isnan(tree.value) else Number(tree.value)
-    is_cast = tree.function in DTYPES and not DTYPES[tree.function].is_unsigned
-    if tree.is_signed is False or not (is_cast or tree.function in OF_MEANINGS):
+def _expression(value: SSAValue, names: tuple[str, ...]) -> Expression | None:
+    """The value as an expression of elements without indices; None where no meaning says it."""
+    found = named(value, names)
+    if found is None or unsaid(value) is not None or not all(map(_is_said, functions_of(found))):
         return None
-    parts = [_expression(part, names) for part in tree.arguments]
-    found = [part for part in parts if part is not None]
-    return Apply(tree.function, tuple(found)) if len(found) == len(parts) else None
+    numbers = [number_of(op.value) for op in operations_of(value) if isinstance(op, ConstantOp)]
+    return None if any(number is not None and math.isnan(number) for number in numbers) else found
+
+
+def _is_said(function: str) -> bool:
+    is_cast = function in DTYPES and not DTYPES[function].is_unsigned
+    return is_cast or function in OF_MEANINGS

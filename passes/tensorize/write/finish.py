@@ -6,18 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from inarch.core.dtypes import DTYPES
 from inarch.dialects.loop.memory import memref_of
 from inarch.ir.types import dtype_of
 from inarch.meaning import Apply, Element, Expression, Index, Number, Term
 from inarch.microkernel import AtLeast, functions_of
 from inarch.passes.tensorize.unify.body import (
     ACCUMULATOR,
-    FunctionCall,
-    Leaf,
-    Literal,
-    Tree,
-    expression_of,
+    said,
+    unsaid,
+    yielded,
 )
 from inarch.passes.tensorize.unify.strided import StridedAccess
 from inarch.passes.tensorize.weigh.operands import Demands, Matched
@@ -47,18 +44,17 @@ def absorbed_finish(matched: Matched, params: Params, demands: Demands) -> Finis
         return None  # it has been unified with the meaning's own
     if not pattern.kernel.epilogue:
         return "the kernel has no epilogue"
-    tree = expression_of(nest, nest.finish)
-    if tree is None:
+    value, extras = yielded(nest, nest.finish), _Extras(matched, {}, {})
+    expression = said(value, len(nest.ins), extras.element)
+    if expression is None:
         return "finish is too long"
-    writer = _Writer(matched, {}, {})
-    expression = writer.expression(tree)
-    if isinstance(expression, str):
-        return expression
+    if (reason := unsaid(value)) is not None:
+        return reason
     expression = _said(expression, pattern.kernel.epilogue)
     missing = [name for name in functions_of(expression) if name not in pattern.kernel.epilogue]
     if missing:
         return f"the kernel's epilogue has no {missing[0]}"
-    accesses = {name: matched.nest.reads[at] for at, name in writer.names.items()}
+    accesses = {name: matched.nest.reads[at] for at, name in extras.names.items()}
     for access in accesses.values():
         if (reason := _misfit(matched, access, params, demands)) is not None:
             return reason
@@ -66,7 +62,7 @@ def absorbed_finish(matched: Matched, params: Params, demands: Demands) -> Finis
         name: dtype_of(memref_of(access.buffer).element_type).name
         for name, access in accesses.items()
     }
-    return Finish(expression, accesses, dtypes, writer.iterators)
+    return Finish(expression, accesses, dtypes, extras.iterators)
 
 
 def _misfit(
@@ -102,36 +98,17 @@ def _follows(matched: Matched, access: StridedAccess, params: Params, demands: D
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _Extras:
+    """Names for what a finish reads beside the accumulator, and the iterators of their dimensions."""
+
     matched: Matched
     names: dict[int, str]
     iterators: dict[str, tuple[str, ...]]
 
-    def expression(self, tree: Tree) -> Expression | str:
-        """The tree as an expression of a meaning; a reason where it has none."""
-        match tree:
-            case Literal(value):
-                return Number(value)
-            case Leaf(position) if position == ACCUMULATOR:
-                return self.matched.pattern.normal.target
-            case Leaf(position):
-                return self._extra(position)
-            case FunctionCall():
-                return self._apply(tree)
-
-    def _apply(self, tree: FunctionCall) -> Expression | str:
-        known = tree.dtype in DTYPES and (tree.is_signed is not False)
-        if not known:
-            return f"a meaning cannot say {tree.function} of {tree.dtype}"
-        parts: list[Expression] = []
-        for part in tree.arguments:
-            said = self.expression(part)
-            if isinstance(said, str):
-                return said
-            parts.append(said)
-        return Apply(tree.function, tuple(parts))
-
-    def _extra(self, position: int) -> Element:
+    def element(self, position: int) -> Element:
+        """What a read, or the accumulator, is to the kernel."""
+        if position == ACCUMULATOR:
+            return self.matched.pattern.normal.target
         if position not in self.names:
             name = self._fresh()
             access = self.matched.nest.reads[position]

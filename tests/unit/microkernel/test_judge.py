@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from inarch.core.lazy import Array, np
+from inarch.dialects.kernel.body import body_of
 from inarch.machine.target import native
 from inarch.meaning import Number
 from inarch.microkernel import Microkernel, instantiate
-from inarch.passes.tensorize.unify.body import Literal, unify
+from inarch.passes.tensorize.unify.body import unify
 from inarch.verification.cases.cases import Case, cases, offsets
 from inarch.verification.judge import compare
 
@@ -98,4 +99,5 @@ def test_a_gap_between_elements_must_stay_as_it_was() -> None:
 )
 def test_the_sign_of_zero_is_part_of_a_number(meant: float, found: float, *, is_one: bool) -> None:
     """A kernel that adds 0 is not one that adds -0: of -0 they make 0 and -0."""
-    assert bool(list(unify(Number(meant), Literal(found), None, ()))) == is_one
+    one, other = (body_of(Number(value), {}, "f32") for value in (meant, found))
+    assert bool(list(unify(one, other.result, 0))) == is_one
