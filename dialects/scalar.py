@@ -76,9 +76,7 @@ class Scalar:
         return self._binary(other, RemfOp, arith.RemSIOp, arith.RemUIOp)
 
     def __neg__(self) -> Scalar:
-        if self.dtype.is_float:
-            return self._emit(arith.NegfOp(self.value))
-        return self._constant(0) - self
+        return self.function("neg")
 
     def __and__(self, other: Scalar | Number) -> Scalar:
         return self.function("and", other)
@@ -178,26 +176,26 @@ class Scalar:
 
     def abs(self) -> Scalar:
         """The absolute value; that of the lowest integer wraps to itself."""
-        if self.dtype.is_unsigned:
-            return self
-        return self._emit(
-            math.AbsFOp(self.value) if self.dtype.is_float else math.AbsIOp(self.value)
-        )
+        return self.function("abs")
 
     def function(self, name: str, *others: Scalar | Number) -> Scalar:
         """A scalar function by its row's name, `x.function("exp")`, of elements of one dtype."""
         row, dtype = FUNCTIONS[name], self.dtype
         op = row.floats if dtype.is_float else row.unsigned if dtype.is_unsigned else row.signed
-        if not op:
-            raise InarchError(f"expected another dtype than {dtype.name} for this operation")
-        arguments = [self, *(self._constant(other) for other in others)]
-        for argument in arguments[1:]:
-            _check_dtypes(self, argument)
-        return self._emit(scalar_op(op)(*(each.value for each in arguments)))
-
-    def unary(self, op: type[Operation]) -> Scalar:
-        """Applies a one-operand float op of the `math` dialect: `x.unary(math.ExpOp)`."""
-        return self._emit(op(self.value))  # pyright: ignore[reportCallIssue] - each math op takes its operand
+        match name:
+            case "relu":
+                return self.maximum(0)
+            case "neg" if not op:
+                return self._constant(0) - self
+            case "abs" if not op:
+                return self
+            case _ if not op:
+                raise InarchError(f"expected another dtype than {dtype.name} for this operation")
+            case _:
+                arguments = [self, *(self._constant(other) for other in others)]
+                for argument in arguments[1:]:
+                    _check_dtypes(self, argument)
+                return self._emit(scalar_op(op)(*(each.value for each in arguments)))
 
     def cast(self, dtype: DType | str) -> Scalar:
         """To another dtype: floats truncate towards zero, to bool means `!= 0`."""

@@ -73,16 +73,8 @@ def append(
 def applied(function: str, parts: Sequence[Scalar]) -> Scalar:
     """A function of meanings of elements of one dtype."""
     first, *rest = parts
-    match function:
-        case "neg":
-            return -first
-        case "abs":
-            return first.abs()
-        case "relu":
-            return first.maximum(0)
-        case "rounded":
-            if isinstance(first.value.owner, Operation):
-                first.value.owner.attributes[ROUNDED] = UnitAttr()
-            return first
-        case _:
-            return first.function(function, *rest)
+    if function != "rounded":
+        return first.function(function, *rest)
+    if isinstance(first.value.owner, Operation):
+        first.value.owner.attributes[ROUNDED] = UnitAttr()
+    return first

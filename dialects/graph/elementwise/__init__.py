@@ -1,10 +1,9 @@
-"""Families of elementwise ops: a concrete one is a name, a docstring, a body and a reference."""
+"""Families of elementwise ops: one that applies a scalar function is a name and a docstring."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -13,6 +12,7 @@ from xdsl.irdl import operand_def, result_def
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
+from inarch.core.scalars.functions import FUNCTIONS, Function
 from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
@@ -40,9 +40,20 @@ def evaluate(function: Callable[..., Any], *operands: Any, dtype: Any = None) ->
 class ElementwiseOp(StructuredOp):
     """`out[i] = scalar(operands[i] ...)` with NumPy broadcasting; one result."""
 
-    @abstractmethod
+    FUNCTION: ClassVar[str] = ""
+    """The row of `FUNCTIONS` that it applies; where it is empty, the row of the op's own name."""
+
     def scalar(self, *operands: Any, **_: Any) -> Scalar:
         """The op on one element of each operand, a `Scalar` each; ops name their parameters."""
+        first, *rest = operands
+        return first.function(self._row.name, *rest)
+
+    def reference(self, *operands: Any, **_: Any) -> Array:
+        return evaluate(self._row.compute, *operands, dtype=operands[0].dtype)
+
+    @property
+    def _row(self) -> Function:
+        return FUNCTIONS[self.FUNCTION or self.name.removeprefix("graph.")]
 
     def result_element(self) -> Attribute:
         """The result's element type: that of the last operand."""
@@ -90,12 +101,6 @@ class UnaryOp(ElementwiseOp):
         """The dtypes of `takes` in words, for C1."""
         return "a float dtype"
 
-    @abstractmethod
-    def scalar(self, x: Scalar) -> Scalar: ...
-
-    @abstractmethod
-    def reference(self, x: Array) -> Array: ...
-
 
 class UnaryNumberOp(UnaryOp):
     """A unary op on floats and integers. C1: the dtype of x is not i1."""
@@ -132,9 +137,3 @@ class BinaryOp(ElementwiseOp):
     def domain(self) -> str:
         """The dtypes of `takes` in words, for C3."""
         return "a float or integer dtype"
-
-    @abstractmethod
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar: ...
-
-    @abstractmethod
-    def reference(self, a: Array, b: Array) -> Array: ...

@@ -5,6 +5,8 @@ Integers wrap at their width, and never trap: what is divided by zero is 0.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.irdl import prop_def
 
@@ -27,12 +29,6 @@ class AddOp(BinaryOp):
 
     name = "graph.add"
 
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a + b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.add, a, b)
-
 
 @op_definition
 class SubOp(BinaryOp):
@@ -42,12 +38,6 @@ class SubOp(BinaryOp):
     """
 
     name = "graph.sub"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a - b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.subtract, a, b)
 
 
 @op_definition
@@ -59,12 +49,6 @@ class MulOp(BinaryOp):
 
     name = "graph.mul"
 
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a * b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.multiply, a, b)
-
 
 @op_definition
 class DivOp(BinaryOp):
@@ -75,16 +59,6 @@ class DivOp(BinaryOp):
     """
 
     name = "graph.div"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a / b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.divide if a.dtype.kind == "f" else _truncating_divide, a, b)
-
-
-def _truncating_divide(a: Array, b: Array) -> Array:
-    return (a - np.fmod(a, b)) // b  # exact: the division leaves no remainder
 
 
 @op_definition
@@ -129,12 +103,7 @@ class MaximumOp(BinaryOp):
     """
 
     name = "graph.maximum"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a.maximum(b)
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.maximum, a, b)
+    FUNCTION: ClassVar[str] = "max"
 
 
 @op_definition
@@ -146,12 +115,7 @@ class MinimumOp(BinaryOp):
     """
 
     name = "graph.minimum"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a.minimum(b)
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.minimum, a, b)
+    FUNCTION: ClassVar[str] = "min"
 
 
 def power(a: Array, b: Array) -> Array:

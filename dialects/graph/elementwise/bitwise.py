@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, evaluate
@@ -31,12 +33,7 @@ class BitwiseAndOp(BitwiseOp):
     """
 
     name = "graph.bitwise_and"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a & b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.bitwise_and, a, b)
+    FUNCTION: ClassVar[str] = "and"
 
 
 @op_definition
@@ -47,12 +44,7 @@ class BitwiseOrOp(BitwiseOp):
     """
 
     name = "graph.bitwise_or"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a | b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.bitwise_or, a, b)
+    FUNCTION: ClassVar[str] = "or"
 
 
 @op_definition
@@ -63,12 +55,7 @@ class BitwiseXorOp(BitwiseOp):
     """
 
     name = "graph.bitwise_xor"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a ^ b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.bitwise_xor, a, b)
+    FUNCTION: ClassVar[str] = "xor"
 
 
 @op_definition

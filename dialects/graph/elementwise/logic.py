@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.ir import Attribute
 
 from inarch.core.dtypes import DType
@@ -24,6 +26,12 @@ class ComparisonOp(BinaryOp):
 
     def result_element(self) -> Attribute:
         return i1
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return getattr(a, self.name.removeprefix("graph."))(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(getattr(np, self.name.removeprefix("graph.")), a, b)
 
 
 class LogicalOp(BinaryOp):
@@ -48,12 +56,6 @@ class EqualOp(ComparisonOp):
 
     name = "graph.equal"
 
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a.equal(b)
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.equal, a, b)
-
 
 @op_definition
 class NotEqualOp(ComparisonOp):
@@ -63,12 +65,6 @@ class NotEqualOp(ComparisonOp):
     """
 
     name = "graph.not_equal"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a.not_equal(b)
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.not_equal, a, b)
 
 
 @op_definition
@@ -80,12 +76,6 @@ class LessOp(ComparisonOp):
 
     name = "graph.less"
 
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a.less(b)
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.less, a, b)
-
 
 @op_definition
 class LessEqualOp(ComparisonOp):
@@ -95,12 +85,6 @@ class LessEqualOp(ComparisonOp):
     """
 
     name = "graph.less_equal"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a.less_equal(b)
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.less_equal, a, b)
 
 
 @op_definition
@@ -115,9 +99,6 @@ class GreaterOp(ComparisonOp):
     def scalar(self, a: Scalar, b: Scalar) -> Scalar:
         return b.less(a)
 
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.greater, a, b)
-
 
 @op_definition
 class GreaterEqualOp(ComparisonOp):
@@ -131,9 +112,6 @@ class GreaterEqualOp(ComparisonOp):
     def scalar(self, a: Scalar, b: Scalar) -> Scalar:
         return b.less_equal(a)
 
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.greater_equal, a, b)
-
 
 @op_definition
 class LogicalAndOp(LogicalOp):
@@ -143,12 +121,7 @@ class LogicalAndOp(LogicalOp):
     """
 
     name = "graph.logical_and"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a & b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.logical_and, a, b)
+    FUNCTION: ClassVar[str] = "and"
 
 
 @op_definition
@@ -159,12 +132,7 @@ class LogicalOrOp(LogicalOp):
     """
 
     name = "graph.logical_or"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a | b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.logical_or, a, b)
+    FUNCTION: ClassVar[str] = "or"
 
 
 @op_definition
@@ -175,12 +143,7 @@ class LogicalXorOp(LogicalOp):
     """
 
     name = "graph.logical_xor"
-
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a ^ b
-
-    def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.logical_xor, a, b)
+    FUNCTION: ClassVar[str] = "xor"
 
 
 @op_definition

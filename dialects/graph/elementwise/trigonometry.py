@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise import UnaryOp, evaluate
-from inarch.dialects.graph.op import Array
-from inarch.dialects.scalar import Scalar
+from inarch.dialects.graph.elementwise import UnaryOp
 from inarch.ir.op import op_definition
-from inarch.ir.payload.lazy import math
 
 
 @op_definition
@@ -19,12 +15,6 @@ class TanOp(UnaryOp):
 
     name = "graph.tan"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.TanOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.tan, x)
-
 
 @op_definition
 class AsinOp(UnaryOp):
@@ -34,12 +24,6 @@ class AsinOp(UnaryOp):
     """
 
     name = "graph.asin"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.AsinOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.arcsin, x)
 
 
 @op_definition
@@ -51,12 +35,6 @@ class AcosOp(UnaryOp):
 
     name = "graph.acos"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.AcosOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.arccos, x)
-
 
 @op_definition
 class AtanOp(UnaryOp):
@@ -66,12 +44,6 @@ class AtanOp(UnaryOp):
     """
 
     name = "graph.atan"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.AtanOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.arctan, x)
 
 
 @op_definition
@@ -83,12 +55,6 @@ class SinhOp(UnaryOp):
 
     name = "graph.sinh"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.SinhOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.sinh, x)
-
 
 @op_definition
 class CoshOp(UnaryOp):
@@ -98,12 +64,6 @@ class CoshOp(UnaryOp):
     """
 
     name = "graph.cosh"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.CoshOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.cosh, x)
 
 
 @op_definition
@@ -115,12 +75,6 @@ class AsinhOp(UnaryOp):
 
     name = "graph.asinh"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.AsinhOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.arcsinh, x)
-
 
 @op_definition
 class AcoshOp(UnaryOp):
@@ -131,12 +85,6 @@ class AcoshOp(UnaryOp):
 
     name = "graph.acosh"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.AcoshOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.arccosh, x)
-
 
 @op_definition
 class AtanhOp(UnaryOp):
@@ -146,9 +94,3 @@ class AtanhOp(UnaryOp):
     """
 
     name = "graph.atanh"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.AtanhOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.arctanh, x)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math as libm
+from typing import ClassVar
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import UnaryNumberOp, UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
 from inarch.ir.op import op_definition
-from inarch.ir.payload.lazy import math
 
 
 @op_definition
@@ -21,12 +20,6 @@ class NegOp(UnaryNumberOp):
 
     name = "graph.neg"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return -x
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.negative, x)
-
 
 @op_definition
 class AbsOp(UnaryNumberOp):
@@ -36,12 +29,6 @@ class AbsOp(UnaryNumberOp):
     """
 
     name = "graph.abs"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.abs()
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.abs, x)
 
 
 @op_definition
@@ -70,12 +57,6 @@ class ReluOp(UnaryNumberOp):
 
     name = "graph.relu"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.maximum(0)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.where, x < 0, x.dtype.type(0), x)
-
 
 @op_definition
 class ExpOp(UnaryOp):
@@ -85,12 +66,6 @@ class ExpOp(UnaryOp):
     """
 
     name = "graph.exp"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.ExpOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.exp, x)
 
 
 @op_definition
@@ -102,12 +77,6 @@ class LogOp(UnaryOp):
 
     name = "graph.log"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.LogOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.log, x)
-
 
 @op_definition
 class Expm1Op(UnaryOp):
@@ -117,12 +86,6 @@ class Expm1Op(UnaryOp):
     """
 
     name = "graph.expm1"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.ExpM1Op)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.expm1, x)
 
 
 @op_definition
@@ -134,12 +97,6 @@ class Log1pOp(UnaryOp):
 
     name = "graph.log1p"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.Log1pOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.log1p, x)
-
 
 @op_definition
 class SqrtOp(UnaryOp):
@@ -149,12 +106,6 @@ class SqrtOp(UnaryOp):
     """
 
     name = "graph.sqrt"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.SqrtOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.sqrt, x)
 
 
 @op_definition
@@ -182,16 +133,6 @@ class ErfOp(UnaryOp):
 
     name = "graph.erf"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.ErfOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(_erf, x, dtype=x.dtype)
-
-
-def _erf(x: Array) -> Array:
-    return np.vectorize(libm.erf, otypes=[np.float64])(x)
-
 
 @op_definition
 class TanhOp(UnaryOp):
@@ -201,12 +142,6 @@ class TanhOp(UnaryOp):
     """
 
     name = "graph.tanh"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.TanhOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.tanh, x)
 
 
 @op_definition
@@ -220,7 +155,7 @@ class SigmoidOp(UnaryOp):
     name = "graph.sigmoid"
 
     def scalar(self, x: Scalar) -> Scalar:
-        return 1 / (1 + (-x).unary(math.ExpOp))
+        return 1 / (1 + (-x).function("exp"))
 
     def reference(self, x: Array) -> Array:
         return evaluate(_sigmoid, x)
@@ -240,12 +175,6 @@ class SinOp(UnaryOp):
 
     name = "graph.sin"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.SinOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.sin, x)
-
 
 @op_definition
 class CosOp(UnaryOp):
@@ -255,12 +184,6 @@ class CosOp(UnaryOp):
     """
 
     name = "graph.cos"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.CosOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.cos, x)
 
 
 @op_definition
@@ -272,12 +195,6 @@ class FloorOp(UnaryOp):
 
     name = "graph.floor"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.FloorOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.floor, x)
-
 
 @op_definition
 class CeilOp(UnaryOp):
@@ -288,12 +205,6 @@ class CeilOp(UnaryOp):
 
     name = "graph.ceil"
 
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.CeilOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.ceil, x)
-
 
 @op_definition
 class RoundOp(UnaryOp):
@@ -303,9 +214,4 @@ class RoundOp(UnaryOp):
     """
 
     name = "graph.round"
-
-    def scalar(self, x: Scalar) -> Scalar:
-        return x.unary(math.RoundEvenOp)
-
-    def reference(self, x: Array) -> Array:
-        return evaluate(np.rint, x)
+    FUNCTION: ClassVar[str] = "roundeven"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DTYPES
+from inarch.dialects.graph import operations
 from inarch.dialects.graph.composites.gelu import GeluOp
-from inarch.dialects.graph.elementwise import arithmetic, bitwise, logic, trigonometry, unary
+from inarch.dialects.graph.elementwise import arithmetic, bitwise, logic, unary
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.op import GraphOp, tensor_dtype
 from inarch.frontends.report import NotSupportedError
@@ -127,34 +128,12 @@ def _same(node: Node) -> SSAValue:
     return node.operand(0, node.dtype)
 
 
-_UNARY: dict[str, type[GraphOp]] = {
-    "abs": unary.AbsOp,
-    "acos": trigonometry.AcosOp,
-    "acosh": trigonometry.AcoshOp,
-    "asin": trigonometry.AsinOp,
-    "asinh": trigonometry.AsinhOp,
-    "atan": trigonometry.AtanOp,
-    "atanh": trigonometry.AtanhOp,
-    "ceil": unary.CeilOp,
-    "cos": unary.CosOp,
-    "cosh": trigonometry.CoshOp,
-    "erf": unary.ErfOp,
-    "exp": unary.ExpOp,
-    "expm1": unary.Expm1Op,
-    "floor": unary.FloorOp,
-    "log": unary.LogOp,
-    "log1p": unary.Log1pOp,
-    "neg": unary.NegOp,
-    "reciprocal": unary.ReciprocalOp,
-    "relu": unary.ReluOp,
-    "round": unary.RoundOp,
-    "sigmoid": unary.SigmoidOp,
-    "sin": unary.SinOp,
-    "sinh": trigonometry.SinhOp,
-    "sqrt": unary.SqrtOp,
-    "tan": trigonometry.TanOp,
-    "tanh": unary.TanhOp,
-}
+_UNARY = (
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp",
+    "expm1", "floor", "log", "log1p", "neg", "reciprocal", "relu", "round", "sigmoid", "sin",
+    "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+"""Operators that are called like the op of the graph, and do the same."""
 _COMPARISONS: dict[str, type[GraphOp]] = {
     "eq": logic.EqualOp,
     "ge": logic.GreaterEqualOp,
@@ -166,7 +145,7 @@ _COMPARISONS: dict[str, type[GraphOp]] = {
 _BOTH = ("Tensor", "Scalar")
 
 CONVERTERS: dict[str, Converter] = {
-    **{f"aten.{name}.default": _unary(kind) for name, kind in _UNARY.items()},
+    **{f"aten.{name}.default": _unary(operations()[name]) for name in _UNARY},
     **{f"aten.{n}.{kind}": _comparison(op) for n, op in _COMPARISONS.items() for kind in _BOTH},
     **{f"aten.add.{kind}": _scaled(arithmetic.AddOp) for kind in _BOTH},
     **{f"aten.sub.{kind}": _scaled(arithmetic.SubOp) for kind in _BOTH},

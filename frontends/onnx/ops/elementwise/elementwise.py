@@ -5,7 +5,8 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.elementwise import arithmetic, bitwise, logic, trigonometry, unary
+from inarch.dialects.graph import operations
+from inarch.dialects.graph.elementwise import arithmetic, bitwise, logic
 from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.op import GraphOp, element_of, shape_of
@@ -152,7 +153,14 @@ def _is_inf(node: Node) -> SSAValue:
     return node.emit(logic.LogicalOrOp, above, below)
 
 
+_FUNCTIONS = (
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp",
+    "Floor", "Log", "Neg", "Reciprocal", "Round", "Sign", "Sin", "Sinh", "Sqrt", "Tan",
+)  # fmt: skip
+"""Operators that are called like the op of the graph, and do the same."""
+
 CONVERTERS: dict[str, Converter] = {
+    **{name: _unary(operations()[name.lower()]) for name in _FUNCTIONS},
     "Add": _binary(arithmetic.AddOp),
     "Sub": _binary(arithmetic.SubOp),
     "Mul": _binary(arithmetic.MulOp),
@@ -180,28 +188,6 @@ CONVERTERS: dict[str, Converter] = {
     "Where": _where,
     "Cast": _cast_to,
     "CastLike": _cast_like,
-    "Abs": _unary(unary.AbsOp),
-    "Acos": _unary(trigonometry.AcosOp),
-    "Acosh": _unary(trigonometry.AcoshOp),
-    "Asin": _unary(trigonometry.AsinOp),
-    "Asinh": _unary(trigonometry.AsinhOp),
-    "Atan": _unary(trigonometry.AtanOp),
-    "Atanh": _unary(trigonometry.AtanhOp),
-    "Ceil": _unary(unary.CeilOp),
-    "Cos": _unary(unary.CosOp),
-    "Cosh": _unary(trigonometry.CoshOp),
-    "Erf": _unary(unary.ErfOp),
-    "Exp": _unary(unary.ExpOp),
-    "Floor": _unary(unary.FloorOp),
     "IsInf": _is_inf,
     "IsNaN": _is_nan,
-    "Log": _unary(unary.LogOp),
-    "Neg": _unary(unary.NegOp),
-    "Reciprocal": _unary(unary.ReciprocalOp),
-    "Round": _unary(unary.RoundOp),
-    "Sign": _unary(unary.SignOp),
-    "Sin": _unary(unary.SinOp),
-    "Sinh": _unary(trigonometry.SinhOp),
-    "Sqrt": _unary(unary.SqrtOp),
-    "Tan": _unary(trigonometry.TanOp),
 }
