@@ -12,7 +12,7 @@ from inarch.core.dtypes import from_numpy
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.core.once import cached_property
-from inarch.passes.backend import Emission
+from inarch.offload.backend import Emission
 
 C_FORMAT = "c"
 """The format of emissions that a host compiles and links with its own code."""

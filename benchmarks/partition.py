@@ -24,13 +24,13 @@ from inarch.dialects import new_context
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MaximumOp, MulOp, SubOp
 from inarch.dialects.graph.elementwise.unary import AbsOp, ExpOp, NegOp, ReluOp, SigmoidOp, TanhOp
 from inarch.ir.location import named_location
-from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.pattern import NamedPattern, Pattern, any_, named, op, optional
 from inarch.passes.partition.annotate import annotate
 from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
 from inarch.passes.partition.partition import partition
 from inarch.passes.partition.report import Recorder
-from inarch.passes.pattern import NamedPattern, Pattern, any_, named, op, optional
 
 BINARY = (AddOp, SubOp, MulOp, MaximumOp)
 UNARY = (NegOp, AbsOp, ReluOp, ExpOp, TanhOp, SigmoidOp)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
-    from inarch.passes.tolerance import Tolerance
+    from inarch.offload.tolerance import Tolerance
 
     Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -100,7 +100,7 @@ def tolerance(arguments: argparse.Namespace) -> Tolerance | None:
         return None
     if not arguments.check:
         raise UsageError("--tolerance: expected --check REFERENCE beside it, found none")
-    from inarch.passes.tolerance import Tolerance
+    from inarch.offload.tolerance import Tolerance
 
     return Tolerance.parse(arguments.tolerance, "--tolerance")
 

@@ -23,7 +23,7 @@ from xdsl.dialects.func import FuncOp
 from inarch.backends.cblas._emit import emit, emit_text
 from inarch.backends.cblas._patterns import OPS, PATTERNS, accepts
 from inarch.backends.cblas.library import status
-from inarch.passes.backend import Backend
+from inarch.offload.backend import Backend
 
 __all__ = ["BACKEND"]
 

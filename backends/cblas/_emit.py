@@ -20,7 +20,7 @@ from inarch.core.errors import UnsupportedError
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.ir.location import location_text
-from inarch.passes.backend import Emission, EmitRequest
+from inarch.offload.backend import Emission, EmitRequest
 
 _ALIGNMENT = 64
 

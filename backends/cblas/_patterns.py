@@ -16,7 +16,7 @@ from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.shape import TransposeOp
 from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.passes.pattern import Match, Pattern, any_, named, op, optional
+from inarch.offload.pattern import Match, Pattern, any_, named, op, optional
 
 OPS = ("matmul", "conv")
 

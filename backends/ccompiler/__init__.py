@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 from inarch.backends.ccompiler._function import OPERATORS, function_text, refusal
 from inarch.backends.ccompiler._macros import HEADER
 from inarch.ir.context import store_of
-from inarch.passes.backend import Backend, Emission, EmitRequest
+from inarch.offload.backend import Backend, Emission, EmitRequest
 
 __all__ = ["BACKEND", "emit_function", "emit_module"]
 

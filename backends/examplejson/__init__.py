@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from inarch.backends.examplejson._emit import accepts, emit
 from inarch.backends.examplejson.ops import OPS
-from inarch.passes.backend import Backend
+from inarch.offload.backend import Backend
 
 __all__ = ["BACKEND"]
 

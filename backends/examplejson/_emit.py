@@ -18,7 +18,7 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype, tensor_of
 from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_array
-from inarch.passes.backend import Emission, EmitRequest
+from inarch.offload.backend import Emission, EmitRequest
 
 MAX_RANK = 32
 """Of the engine's tensors."""

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from inarch.artifact.manifest import Port, Signature
 from inarch.core.dtypes import DTYPES
-from inarch.passes.backend import Backend, Emission, EmitRequest
+from inarch.offload.backend import Backend, Emission, EmitRequest
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import Loader
 from inarch.runtime.module import Module

@@ -23,7 +23,7 @@ from inarch.diagnosis.compare import Difference, difference
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects.graph.elementwise.arithmetic import ModOp
 from inarch.dialects.graph.elementwise.unary import CeilOp, FloorOp, RoundOp, SignOp
-from inarch.passes.tolerance import Tolerance
+from inarch.offload.tolerance import Tolerance
 from inarch.testing import execute
 
 _DRAWS = 4

@@ -26,7 +26,7 @@ from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.ir.location import location_text
-from inarch.passes.tolerance import Tolerance
+from inarch.offload.tolerance import Tolerance
 from inarch.testing import execute
 
 MOST_BOUNDED = 8

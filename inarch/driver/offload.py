@@ -29,8 +29,8 @@ from inarch.driver.offloaded.names import rename
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import ConstantAttr
 from inarch.machine.architecture import architectures
-from inarch.passes.backend import BACKENDS, Backend, Instance
-from inarch.passes.instance import Instances, clash, read_instances
+from inarch.offload.backend import BACKENDS, Backend, Instance
+from inarch.offload.instance import Instances, clash, read_instances
 from inarch.passes.partition.match.own import on_functions
 from inarch.pipeline.pipeline import Pipeline
 from inarch.pipeline.registry import find_pass

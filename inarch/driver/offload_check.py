@@ -17,7 +17,7 @@ from inarch.core.errors import InarchError, unknown
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.ir.location import location_text
 from inarch.ir.types import dtype_of
-from inarch.passes.backend import Emission
+from inarch.offload.backend import Emission
 
 if TYPE_CHECKING:
     from inarch.runtime.loaders.shipped import Shipped

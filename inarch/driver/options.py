@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from inarch.driver.offload import Offload
     from inarch.driver.sizes import Sets
     from inarch.machine.machine import Machine
-    from inarch.passes.backend import Backend, Instance
+    from inarch.offload.backend import Backend, Instance
     from inarch.pipeline.pipeline import Pipeline
 
 DEFAULT_HOST = "c"

@@ -34,7 +34,8 @@ from inarch.ir.report.facts import facts_of
 from inarch.ir.target import target_of
 from inarch.ir.text import print_module
 from inarch.machine.find import this_machine
-from inarch.passes.instance import Asked
+from inarch.offload.instance import Asked
+from inarch.offload.region import Region
 from inarch.passes.partition.common import REGION, tensor_blocks
 from inarch.passes.partition.cut.alone import alone
 from inarch.passes.partition.cut.rewrite import strip
@@ -42,7 +43,6 @@ from inarch.passes.partition.decide.cost import Measuring
 from inarch.passes.partition.decide.draft import HostEstimate
 from inarch.passes.partition.decide.release import release
 from inarch.passes.partition.partition import partition
-from inarch.passes.region import Region
 from inarch.pipeline.default import default_pipeline
 
 SECONDS = 0.02

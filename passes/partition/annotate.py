@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from inarch.core.errors import UsageError
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.ir.report.facts import facts_of
-from inarch.passes.instance import Asked, Instances, instance_from
+from inarch.offload.instance import Asked, Instances, instance_from
 from inarch.passes.partition.by_hand import (
     Selection,
     mark_by_hand,

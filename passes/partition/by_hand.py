@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from inarch.core.errors import UsageError
 from inarch.ir.location import location_text, parts_of
-from inarch.passes.instance import Instances
+from inarch.offload.instance import Instances
 from inarch.passes.partition.common import (
     GIVE,
     KEEP,

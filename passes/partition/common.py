@@ -16,7 +16,7 @@ from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp
 from inarch.ir.location import location_text
-from inarch.passes.instance import Instances
+from inarch.offload.instance import Instances
 
 BACKEND = "partition.backend"
 PATTERN = "partition.pattern"

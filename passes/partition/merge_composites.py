@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp, YieldOp
-from inarch.passes.instance import Instances
+from inarch.offload.instance import Instances
 from inarch.passes.partition.common import (
     BACKEND,
     GIVE,

@@ -19,8 +19,8 @@ from inarch.dialects.graph.call import CallOp
 from inarch.ir.names import symbols_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
-from inarch.passes.backend import Backend
-from inarch.passes.instance import Instances
+from inarch.offload.backend import Backend
+from inarch.offload.instance import Instances
 from inarch.passes.partition.common import (
     BACKEND,
     COMPILER,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
 
     from inarch.driver.options import Options
-    from inarch.passes.backend import Instance
+    from inarch.offload.backend import Instance
     from inarch.passes.loop.threads.sharing import SharingReport
     from inarch.passes.partitioning import OpReport, PartitionReport
     from inarch.passes.tensorize.report import KernelReport, NestReport

@@ -120,7 +120,7 @@ def _read(path: str) -> Mapping[str, Array]:
 
 def _tolerances(texts: Sequence[str]) -> dict[str, str]:
     """By the name of an instance; `""` is for all. Raises UsageError."""
-    from inarch.passes.tolerance import Tolerances
+    from inarch.offload.tolerance import Tolerances
 
     found: dict[str, str] = {}
     for text in texts:

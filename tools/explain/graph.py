@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.passes.instance import Instances, instance_from
+from inarch.offload.instance import Instances, instance_from
 from inarch.passes.partition.common import is_claimable, tensor_blocks
 from inarch.passes.partition.match.own import own_passes
 from inarch.passes.partitioning import PartitionReport

@@ -22,8 +22,8 @@ from inarch.ir.functions import functions
 from inarch.ir.location import location_text
 from inarch.ir.names import free_name
 from inarch.ir.payload.constants import constant_array
-from inarch.passes.instance import Instances
-from inarch.passes.tolerance import (
+from inarch.offload.instance import Instances
+from inarch.offload.tolerance import (
     EXACT,
     ROUNDING,
     Tolerance,

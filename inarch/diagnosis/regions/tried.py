@@ -25,7 +25,7 @@ from inarch.diagnosis.regions.found import EMIT, Region, ops_of
 from inarch.diagnosis.slices import Slice, cut, steps
 from inarch.driver.compiler import build
 from inarch.driver.options import Options
-from inarch.passes.tolerance import Tolerance, Tolerances
+from inarch.offload.tolerance import Tolerance, Tolerances
 from inarch.runtime.module import load
 from inarch.testing import execute
 

@@ -18,10 +18,10 @@ from inarch.core.code import digest_of_code
 from inarch.core.errors import InarchError, InarchWarning
 from inarch.core.plugins import Origin
 from inarch.dialects.graph.call import CallOp
-from inarch.passes.backend import BACKENDS, Emission, EmitRequest
+from inarch.offload.backend import BACKENDS, Emission, EmitRequest
+from inarch.offload.hand_back import EmitError, HandBackError
+from inarch.offload.instance import Asked
 from inarch.passes.graph.inline_calls import inline_call
-from inarch.passes.hand_back import EmitError, HandBackError
-from inarch.passes.instance import Asked
 from inarch.passes.partition.decide.release import dissolve_matches
 
 Emit = Callable[[EmitRequest], Emission]

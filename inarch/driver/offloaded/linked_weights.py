@@ -22,7 +22,7 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.payload.constants import ConstantAttr, constant_attribute
 from inarch.ir.types import mlir_type
-from inarch.passes.backend import Emission
+from inarch.offload.backend import Emission
 
 Shared = dict[tuple[object, ...], ConstantAttr]
 """What was stored, by dtype, shape and SHA-256."""

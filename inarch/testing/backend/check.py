@@ -12,7 +12,7 @@ from inarch.core.errors import InarchError, UsageError
 from inarch.driver.extensions import load_files
 from inarch.driver.offload import Offload
 from inarch.machine.target import native
-from inarch.passes.backend import Instance
+from inarch.offload.backend import Instance
 from inarch.testing.backend.ends import at_their_ends
 from inarch.testing.backend.faults import FAULTS
 from inarch.testing.backend.samples import Sample, SkipCheck, not_reached, samples

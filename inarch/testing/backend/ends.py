@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from inarch.core.errors import InarchError
-from inarch.passes.backend import Instance
-from inarch.passes.option import Option, Value
+from inarch.offload.backend import Instance
+from inarch.offload.option import Option, Value
 
 
 def at_their_ends(instance: Instance) -> list[str]:

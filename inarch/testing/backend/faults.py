@@ -10,7 +10,7 @@ from typing import Any
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array
-from inarch.passes.backend import Emission, EmitRequest, Instance
+from inarch.offload.backend import Emission, EmitRequest, Instance
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
 from inarch.runtime.module import Module

@@ -18,7 +18,7 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
-from inarch.passes.backend import Instance
+from inarch.offload.backend import Instance
 from inarch.passes.partition.report import PartitionReport
 from inarch.pipeline.manager import run_pipeline
 from inarch.testing.generate.check.offloaded import options_for

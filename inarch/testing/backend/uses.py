@@ -10,7 +10,7 @@ from typing import Any
 
 from inarch.core.lazy import Array, np
 from inarch.driver.compile import compile as compile_model
-from inarch.passes.backend import Instance
+from inarch.offload.backend import Instance
 from inarch.runtime.function import Function
 from inarch.runtime.module import Module
 from inarch.testing.backend.samples import Sample

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import EnvironmentFault, unknown
-from inarch.passes.pattern import NamedPattern
+from inarch.offload.pattern import NamedPattern
 from inarch.testing.generate.choices import Choices, Record, Recorded, Seeded
 from inarch.testing.generate.graph.programs import graph_program
 from inarch.testing.generate.kernel import kernel_program

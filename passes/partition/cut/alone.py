@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from inarch.ir.target import MACHINE, TARGET, THREADS
-from inarch.passes.instance import INSTANCES
+from inarch.offload.instance import INSTANCES
 from inarch.passes.partition.cut.rewrite import interface_of
 
 _KEPT = (TARGET, MACHINE, THREADS, INSTANCES)

@@ -11,13 +11,13 @@ from xdsl.ir import Operation
 from inarch.core.blame import raised
 from inarch.core.errors import InarchError
 from inarch.ir.location import location_text
-from inarch.passes.backend import BACKENDS
-from inarch.passes.instance import Asked, wants_request
+from inarch.offload.backend import BACKENDS
+from inarch.offload.instance import Asked, wants_request
+from inarch.offload.region import Decision, Merge, Region, Shrink, Split, Veto
 from inarch.passes.partition.common import GIVE
 from inarch.passes.partition.decide.draft import Draft, sorted_ops
 from inarch.passes.partition.decide.release import count_of
 from inarch.passes.partition.match.names import op_text
-from inarch.passes.region import Decision, Merge, Region, Shrink, Split, Veto
 
 SHOWN_PLACES = 3
 

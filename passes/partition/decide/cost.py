@@ -10,9 +10,9 @@ from typing import Any, Protocol, cast
 from inarch.core.blame import raised
 from inarch.core.errors import InarchError
 from inarch.ir.location import location_text
-from inarch.passes.backend import BACKENDS
-from inarch.passes.instance import Asked, wants_request
-from inarch.passes.region import Region
+from inarch.offload.backend import BACKENDS
+from inarch.offload.instance import Asked, wants_request
+from inarch.offload.region import Region
 
 ESTIMATED = "estimated"
 MEASURED = "measured"

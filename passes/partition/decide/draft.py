@@ -10,10 +10,10 @@ from xdsl.ir import Block, Operation
 
 from inarch.ir.target import machine_of, target_of, threads_of
 from inarch.machine.estimate import Estimate, Work, least_seconds
-from inarch.passes.instance import Instances
+from inarch.offload.instance import Instances
+from inarch.offload.region import Region
 from inarch.passes.partition.common import GIVE, tensor_blocks
 from inarch.passes.partition.cut.regions import merged_regions
-from inarch.passes.region import Region
 
 
 @dataclass(frozen=True)

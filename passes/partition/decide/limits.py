@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from inarch.offload.region import Region
 from inarch.passes.partition.decide.ask import Outcome
 from inarch.passes.partition.decide.draft import Draft
 from inarch.passes.partition.decide.release import count_of
-from inarch.passes.region import Region
 
 
 def keep_limits(draft: Draft, outcome: Outcome) -> None:

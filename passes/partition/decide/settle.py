@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from inarch.ir.report.facts import facts_of
-from inarch.passes.instance import Asked, Instances
+from inarch.offload.instance import Asked, Instances
+from inarch.offload.region import Region
 from inarch.passes.partition.by_hand import read_by_hand
 from inarch.passes.partition.common import BACKEND, KEEP, tensor_blocks, text_of
 from inarch.passes.partition.cut.rewrite import strip
@@ -25,7 +26,6 @@ from inarch.passes.partition.match.claims import claim_ops
 from inarch.passes.partition.match.names import Names
 from inarch.passes.partition.match.write import write_claims
 from inarch.passes.partition.merge_composites import merge_composites
-from inarch.passes.region import Region
 
 if TYPE_CHECKING:
     from inarch.passes.partition.report import Recorder

@@ -10,7 +10,8 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation
 
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.passes.instance import Asked
+from inarch.offload.instance import Asked
+from inarch.offload.region import Region
 from inarch.passes.partition.by_hand import read_by_hand
 from inarch.passes.partition.common import tensor_blocks
 from inarch.passes.partition.cut.alone import alone
@@ -22,7 +23,6 @@ from inarch.passes.partition.match.claims import claim_ops
 from inarch.passes.partition.match.names import Names
 from inarch.passes.partition.match.write import write_claims
 from inarch.passes.partition.merge_composites import merge_composites
-from inarch.passes.region import Region
 
 Lost = Mapping[Operation, Mapping[str, str]]
 """Op -> the backends that have had it, and why no more."""

@@ -12,7 +12,8 @@ from xdsl.ir import Operation, SSAValue
 from inarch.core.once import cached_property
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import GraphOp
-from inarch.passes.instance import Asked
+from inarch.offload.instance import Asked
+from inarch.offload.pattern import Match, NamedPattern, Op, op_names, roots_of
 from inarch.passes.partition.by_hand import ByHand
 from inarch.passes.partition.common import (
     BACKEND,
@@ -25,7 +26,6 @@ from inarch.passes.partition.common import (
 from inarch.passes.partition.match.matcher import Matcher, unmatched_text
 from inarch.passes.partition.match.names import Names, Words, op_text
 from inarch.passes.partition.report import Recorder
-from inarch.passes.pattern import Match, NamedPattern, Op, op_names, roots_of
 
 
 @dataclass(frozen=True)

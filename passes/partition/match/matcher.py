@@ -1,7 +1,7 @@
 """The matcher: whether an op is the root of a match of a pattern, and if not, what is in the way.
 
 A depth-first search over goals `(pattern, value)` with backtracking, so that alternatives and the
-operand orders of commutative ops are tried in the order of preference (see `inarch.passes.pattern`).
+operand orders of commutative ops are tried in the order of preference (see `inarch.offload.pattern`).
 A failure is kept only when the attempt got further than those before, and put into words later.
 """
 
@@ -14,8 +14,18 @@ from typing import TypeAlias, cast
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.passes.backend import Accepts, Request
-from inarch.passes.instance import wants_request
+from inarch.offload.backend import Accepts, Request
+from inarch.offload.instance import wants_request
+from inarch.offload.pattern import (
+    Alternative,
+    Any,
+    Constant,
+    Match,
+    NamedPattern,
+    Op,
+    Pattern,
+    parts_of,
+)
 from inarch.passes.partition.common import error_at, is_claimable
 from inarch.passes.partition.match.convex import way_around
 from inarch.passes.partition.match.names import (
@@ -29,16 +39,6 @@ from inarch.passes.partition.match.names import (
     shared_value,
     too_few,
     wrong_attribute,
-)
-from inarch.passes.pattern import (
-    Alternative,
-    Any,
-    Constant,
-    Match,
-    NamedPattern,
-    Op,
-    Pattern,
-    parts_of,
 )
 
 Goal: TypeAlias = "tuple[Pattern, SSAValue, Operation, int, Goal] | None"

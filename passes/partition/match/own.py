@@ -25,8 +25,8 @@ from inarch.core.errors import InarchError, UsageError, reason, unknown
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.verify import verify_module
+from inarch.offload.instance import Asked
 from inarch.passes import PASSES
-from inarch.passes.instance import Asked
 
 
 @dataclass

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from xdsl.context import Context
 
 from inarch.core.errors import UsageError, unknown
-from inarch.passes.backend import Backend
-from inarch.passes.pattern import NamedPattern, Op, op_names, parts_of, roots_of
+from inarch.offload.backend import Backend
+from inarch.offload.pattern import NamedPattern, Op, op_names, parts_of, roots_of
 
 
 def check_patterns(ctx: Context, backend: Backend) -> None:

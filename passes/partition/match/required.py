@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.call import CallOp
 from inarch.ir.location import location_text
-from inarch.passes.instance import Asked
+from inarch.offload.instance import Asked
 from inarch.passes.partition.common import tensor_blocks
 from inarch.passes.partition.cut.changes import Change, changes
 from inarch.passes.partition.match.own import own_passes, run_own, store_kept

@@ -6,7 +6,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.passes.backend import Backend, Emission, EmitRequest
+from inarch.offload.backend import Backend, Emission, EmitRequest
 
 
 def _accepts(op: Operation) -> str | None:

@@ -18,7 +18,7 @@ from inarch.backends import Backend, Emission, EmitRequest, Request
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.passes.pattern import Match, Pattern, any_, constant, named, op, optional
+from inarch.offload.pattern import Match, Pattern, any_, constant, named, op, optional
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import Loader
 from inarch.runtime.module import Module

@@ -16,7 +16,7 @@ from inarch.dialects import new_context
 from inarch.driver.offload import Offload
 from inarch.driver.options import Options
 from inarch.ir.text import parse_module
-from inarch.passes.instance import Instances, instance_from, read_instances
+from inarch.offload.instance import Instances, instance_from, read_instances
 from inarch.pipeline.text import parse_pipeline
 
 NPU = Backend(

@@ -24,9 +24,9 @@ from inarch.core.errors import InarchError, UsageError
 from inarch.dialects import new_context
 from inarch.dialects.graph.op import shape_of
 from inarch.ir.text import parse_module, print_module
-from inarch.passes.instance import instance_from
+from inarch.offload.instance import instance_from
+from inarch.offload.pattern import any_, constant, named, op
 from inarch.passes.partitioning import partition_for
-from inarch.passes.pattern import any_, constant, named, op
 from inarch.testing import execute
 from inarch.tools.cli import run as inarch_cli
 

@@ -25,7 +25,7 @@ from inarch.driver.offload import Offload, emit_offloaded, emit_text
 from inarch.ir.text import parse_module
 from inarch.machine.target import parse as parse_target
 from inarch.machine.toolchain import compile_library
-from inarch.passes.backend import BACKENDS
+from inarch.offload.backend import BACKENDS
 from inarch.runtime.module import load as load_module
 from inarch.tools.cli import run as inarch_cli
 
@@ -45,7 +45,7 @@ X = np.array([[1.5, -2, 0.25], [-0.5, 0, 3]], np.float32)
 
 BACKEND = """\
 from pathlib import Path
-from inarch.passes.backend import Backend, Emission
+from inarch.offload.backend import Backend, Emission
 
 CODE = r'''
 {head}

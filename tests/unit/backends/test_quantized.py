@@ -23,11 +23,11 @@ from inarch.backends import BACKENDS
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
+from inarch.offload.backend import Emission, EmitRequest, Option, Shrink, Split
+from inarch.offload.hand_back import HandBackError
+from inarch.offload.region import Region
 from inarch.passes import PASSES
-from inarch.passes.backend import Emission, EmitRequest, Option, Shrink, Split
-from inarch.passes.hand_back import HandBackError
 from inarch.passes.partitioning import PartitionReport, explain
-from inarch.passes.region import Region
 from inarch.runtime.loaders import LOADERS
 from inarch.runtime.module import Module
 

@@ -152,7 +152,7 @@ def test_an_entry_that_is_damaged_is_none(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 HELPED = """from math import prod
-from inarch.passes.backend import Backend, Emission
+from inarch.offload.backend import Backend, Emission
 from factor_of_test import FACTOR
 
 CODE = '''#include "inarch.h"

@@ -25,10 +25,10 @@ from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
+from inarch.offload.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.pattern import any_, named, op
 from inarch.passes import PASSES
-from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
 from inarch.passes.partitioning import PartitionReport, explain, partition_for
-from inarch.passes.pattern import any_, named, op
 from inarch.testing import execute
 
 Array = np.ndarray[Any, Any]

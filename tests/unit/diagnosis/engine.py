@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from inarch.artifact.manifest import Port, Signature
 from inarch.core.dtypes import DTYPES
-from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.backend import BACKENDS, Backend, Emission, EmitRequest
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
 from inarch.runtime.module import Module

@@ -18,8 +18,8 @@ import pytest
 from engine import MODEL, STEPS, Engine, installed
 
 from inarch.core.errors import InarchError
-from inarch.passes.backend import BACKENDS, Backend, Emission, Option
-from inarch.passes.pattern import Match, any_, named, op
+from inarch.offload.backend import BACKENDS, Backend, Emission, Option
+from inarch.offload.pattern import Match, any_, named, op
 from inarch.runtime.loaders import LOADERS
 from inarch.testing.backend import check_backend
 from inarch.testing.backend.__main__ import main
@@ -153,7 +153,7 @@ def test_ends_of_options() -> None:
 NPU = '''
 """add as C, wrong with arrays of one row; it says how near it is."""
 from math import prod
-from inarch.passes.backend import Backend, Emission, Option
+from inarch.offload.backend import Backend, Emission, Option
 
 CODE = """
 int32_t {symbol}(void *self, DLTensor *args, int32_t n) {{

@@ -17,8 +17,8 @@ from inarch.core.errors import InarchError, UsageError
 from inarch.driver.compiler import build
 from inarch.driver.extensions import load_files
 from inarch.machine.compilers import find_compiler
-from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
-from inarch.passes.hand_back import EmitError, HandBackError
+from inarch.offload.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.hand_back import EmitError, HandBackError
 from inarch.runtime.c import INCLUDE, LIBS, sources, tool_sources
 from inarch.runtime.loaders import LOADERS
 from inarch.tools.cli import run

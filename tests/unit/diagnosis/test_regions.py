@@ -23,8 +23,8 @@ from inarch.core.errors import InarchError, UsageError
 from inarch.diagnosis import VerifyOptions, verify_model, verify_region, write_regions
 from inarch.diagnosis import verify as of_models
 from inarch.driver.options import Options
-from inarch.passes.backend import EmitRequest
-from inarch.passes.tolerance import METRICS, Tolerance, network_tolerance, tolerance_of
+from inarch.offload.backend import EmitRequest
+from inarch.offload.tolerance import METRICS, Tolerance, network_tolerance, tolerance_of
 from inarch.tools.cli import run
 
 TANH = "graph.tanh at model.mlir:5:3"
@@ -263,7 +263,7 @@ def test_tolerances(model: Path) -> None:
 
 WHOLE = '''"""A backend of int8 that declares one step, and is 0 where a model has two regions."""
 from math import prod
-from inarch.passes.backend import Backend, Emission
+from inarch.offload.backend import Backend, Emission
 
 C = """int32_t {s}(void *self, DLTensor *a, int32_t n) {{ for (long i = 0; i < {k}; i++) {{
   signed char x = ((signed char *)a[0].data)[i]; ((signed char *)a[1].data)[i] = {b}; }} return 0; }}

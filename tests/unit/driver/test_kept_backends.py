@@ -24,7 +24,7 @@ from inarch.driver.options import Options
 from inarch.microkernel.table import MICROKERNELS
 from inarch.tools.cli import run
 
-NPU = """from inarch.passes.backend import Backend, Emission, Option
+NPU = """from inarch.offload.backend import Backend, Emission, Option
 
 CODE = '''#include "inarch.h"
 #include "scale.h"

@@ -15,8 +15,8 @@ from xdsl.passes import ModulePass
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import DIALECTS, new_context
+from inarch.offload.backend import BACKENDS
 from inarch.passes import PASSES
-from inarch.passes.backend import BACKENDS
 from inarch.pipeline.registry import first_line
 from inarch.tools.cli import run
 
@@ -223,7 +223,7 @@ def test_a_backend_is_called_like_its_file(tmp_path: Path) -> None:
     """A file that was copied and not edited: two names for one thing would confuse every message."""
     path = tmp_path / "my_copy.py"
     path.write_text(
-        "from inarch.passes.backend import Backend\nBACKEND = Backend('my-own', '', print)\n"
+        "from inarch.offload.backend import Backend\nBACKEND = Backend('my-own', '', print)\n"
     )
     with BACKENDS.scope(), pytest.raises(UsageError) as caught:
         load_file(path, {"backends": BACKENDS})
@@ -241,7 +241,7 @@ def test_a_loaded_backend_with_a_name_that_is_taken_is_refused(
     """By each command alike: the one of the tree would run in its place."""
     monkeypatch.chdir(tmp_path)
     Path("other.py").write_text(
-        "from inarch.passes.backend import Backend\nBACKEND = Backend('cblas', '', print)\n"
+        "from inarch.offload.backend import Backend\nBACKEND = Backend('cblas', '', print)\n"
     )
     outcome = run([*command.split(), "--load", "other.py"])
     assert outcome.code == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inarch.passes.backend import Emission
+from inarch.offload.backend import Emission
 from inarch.tools.cli import run
 
 KIND = "tensor<4xf32>"
@@ -31,7 +31,7 @@ class BadPass(ModulePass):
 PASS = BadPass
 """
 BACKEND = """
-from inarch.passes.backend import Backend, Emission
+from inarch.offload.backend import Backend, Emission
 def emit(request):
     return EMISSION
 BACKEND = Backend(name="npu", description="", emit=emit, ops=("relu",), FIELDS)

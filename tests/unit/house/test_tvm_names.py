@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import inarch
-from inarch.passes import PASSES, pattern
-from inarch.passes.backend import Backend, Emission
+from inarch.offload import pattern
+from inarch.offload.backend import Backend, Emission
+from inarch.passes import PASSES
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import Loader
 from inarch.runtime.module import Module

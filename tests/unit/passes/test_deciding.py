@@ -25,11 +25,11 @@ from inarch.ir.report.facts import facts_of
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.machine.estimate import Work
+from inarch.offload.pattern import any_, constant, named, op
+from inarch.offload.region import Decision, Merge, Region, Shrink, Split, Veto
 from inarch.passes.partition.cut.regions import merged_regions
 from inarch.passes.partition.decide.draft import HostEstimate
 from inarch.passes.partitioning import PartitionReport, partition_for
-from inarch.passes.pattern import any_, constant, named, op
-from inarch.passes.region import Decision, Merge, Region, Shrink, Split, Veto
 from inarch.testing import execute
 
 EMIT = BACKENDS["examplejson"].emit

@@ -27,8 +27,8 @@ from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.target import set_target
 from inarch.ir.verify import verify_module
+from inarch.offload.region import Region
 from inarch.passes.partitioning import PartitionReport, explain
-from inarch.passes.region import Region
 
 
 @dataclass

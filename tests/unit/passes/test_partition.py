@@ -19,7 +19,8 @@ from inarch.dialects import new_context
 from inarch.ir.context import store_of
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
-from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.pattern import any_, constant, named, op
 from inarch.passes.partitioning import (
     PartitionReport,
     check_partition,
@@ -28,7 +29,6 @@ from inarch.passes.partitioning import (
     parse_selection,
     partition_for,
 )
-from inarch.passes.pattern import any_, constant, named, op
 from inarch.testing import check_semantics, execute
 
 KIND = "tensor<4xf32>"

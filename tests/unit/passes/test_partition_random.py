@@ -32,14 +32,14 @@ from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
-from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.pattern import NamedPattern, any_, constant, named, op, optional
 from inarch.passes.partition.annotate import annotate
 from inarch.passes.partition.cut.regions import grouped
 from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
 from inarch.passes.partition.partition import partition
 from inarch.passes.partitioning import explain, partition_for
-from inarch.passes.pattern import NamedPattern, any_, constant, named, op, optional
 from inarch.testing import execute, generate
 
 BINARY = (AddOp, SubOp, MulOp, MaximumOp)

@@ -14,9 +14,9 @@ from xdsl.ir import Operation
 from inarch.core.errors import InarchError, UsageError
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
-from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.offload.pattern import Match, Pattern, any_, constant, named, op, optional
 from inarch.passes.partitioning import PartitionReport, explain
-from inarch.passes.pattern import Match, Pattern, any_, constant, named, op, optional
 
 VECTOR = "tensor<4xf32>"
 

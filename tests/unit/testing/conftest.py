@@ -9,7 +9,7 @@ import pytest
 _WRONG_RELU = """
 from math import prod
 
-from inarch.passes.backend import Backend, Emission
+from inarch.offload.backend import Backend, Emission
 
 CODE = '''
 int32_t {symbol}(void *self, DLTensor *args, int32_t n) {{

@@ -29,8 +29,8 @@ func.func @main(%x: tensor<4x8xf32> {inarch.name = "image"}) -> (tensor<4x8xf32>
 """
 
 PICKY = '''"""A backend of one pattern, with a condition."""
-from inarch.passes.backend import Backend, Emission
-from inarch.passes.pattern import any_, named, op
+from inarch.offload.backend import Backend, Emission
+from inarch.offload.pattern import any_, named, op
 
 
 def rows(match):

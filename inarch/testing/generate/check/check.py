@@ -13,7 +13,7 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.definitions.expected import Expected, expected_of
 from inarch.definitions.functions import Array, public_functions
-from inarch.passes.tolerance import Tolerances
+from inarch.offload.tolerance import Tolerances
 from inarch.testing.generate.check.compiled import Compiled, compile_programs
 from inarch.testing.generate.check.offloaded import Offloaded, compile_offloaded
 from inarch.testing.generate.check.tolerances import told_apart, tolerances_of

@@ -19,7 +19,7 @@ from inarch.driver.host import build, emit, find_host
 from inarch.driver.offload import Offload
 from inarch.driver.options import DEFAULT_HOST
 from inarch.ir.target import set_target
-from inarch.passes.pattern import op_names
+from inarch.offload.pattern import op_names
 from inarch.runtime.module import Module, load
 from inarch.testing.generate.check.compiled import merged
 from inarch.testing.generate.check.room import Room

@@ -8,7 +8,7 @@ from inarch.definitions.compare import difference_of
 from inarch.definitions.expected import Expected
 from inarch.definitions.functions import Array
 from inarch.driver.offload import Offload
-from inarch.passes.tolerance import Tolerances, tolerance_of
+from inarch.offload.tolerance import Tolerances, tolerance_of
 
 
 def tolerances_of(backends: Sequence[str]) -> list[Tolerances]:

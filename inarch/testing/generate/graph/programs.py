@@ -18,7 +18,7 @@ from inarch.core.dtypes import DTYPES, DType
 from inarch.dialects import new_context
 from inarch.dialects.graph.elementwise.arithmetic import AddOp
 from inarch.ir.verify import verify_module
-from inarch.passes.pattern import NamedPattern
+from inarch.offload.pattern import NamedPattern
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph.builder import GraphBuilder
 from inarch.testing.generate.graph.recipes import recipes_of

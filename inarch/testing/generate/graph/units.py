@@ -26,7 +26,7 @@ from inarch.dialects.graph.shape import ConcatOp, ReshapeOp, TransposeOp
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.ir.types import mlir_type
-from inarch.passes.pattern import (
+from inarch.offload.pattern import (
     Alternative,
     Constant,
     NamedPattern,

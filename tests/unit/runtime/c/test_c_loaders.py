@@ -17,7 +17,7 @@ from inarch.artifact import Artifact
 from inarch.artifact.status import Status
 from inarch.core.errors import InarchError, UsageError
 from inarch.driver.extensions import load_files
-from inarch.passes.backend import BACKENDS
+from inarch.offload.backend import BACKENDS
 from inarch.runtime.loaders import LOADERS
 from inarch.runtime.loaders.native import NativeRegion
 from inarch.tools.cli import run

@@ -1,7 +1,7 @@
 """Takes products by dequantized weights, transposed or not, with three ops or more in a region."""
 
-from inarch.passes.backend import Backend, Emission
-from inarch.passes.pattern import any_, constant, named, op
+from inarch.offload.backend import Backend, Emission
+from inarch.offload.pattern import any_, constant, named, op
 
 WEIGHTS = op("dequantize", constant(), constant())
 PRODUCT = op("matmul", any_(), op("transpose", WEIGHTS) | WEIGHTS)

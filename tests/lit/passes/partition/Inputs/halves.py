@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from inarch.passes.backend import Backend, Emission, EmitRequest, Region, Split
+from inarch.offload.backend import Backend, Emission, EmitRequest, Region, Split
 
 
 def emit(request: EmitRequest) -> Emission:

@@ -1,7 +1,7 @@
 """A backend for tests: takes add and neg, wants constants passed, and regions of two ops or more."""
 
-from inarch.passes.backend import Backend, Emission, EmitRequest
-from inarch.passes.pattern import any_, constant, named, op
+from inarch.offload.backend import Backend, Emission, EmitRequest
+from inarch.offload.pattern import any_, constant, named, op
 
 
 def emit(request: EmitRequest) -> Emission:

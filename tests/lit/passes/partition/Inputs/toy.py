@@ -1,7 +1,7 @@
 """A backend for tests: a convolution with bias and relu as one unit, and mul."""
 
-from inarch.passes.backend import Backend, Emission, EmitRequest
-from inarch.passes.pattern import any_, constant, named, op, optional
+from inarch.offload.backend import Backend, Emission, EmitRequest
+from inarch.offload.pattern import any_, constant, named, op, optional
 
 
 def emit(request: EmitRequest) -> Emission:

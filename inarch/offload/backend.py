@@ -31,10 +31,10 @@ from inarch.core.plugins import API_VERSION, Extensions
 from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_array, is_constant
 from inarch.machine.machine import Machine
-from inarch.passes.option import Option, Value
-from inarch.passes.pattern import NamedPattern
-from inarch.passes.region import Cost, Decide, Merge, Region, Shrink, Split, Veto
-from inarch.passes.region_cache import cached
+from inarch.offload.option import Option, Value
+from inarch.offload.pattern import NamedPattern
+from inarch.offload.region import Cost, Decide, Merge, Region, Shrink, Split, Veto
+from inarch.offload.region_cache import cached
 
 __all__ = [
     "BACKENDS",
@@ -183,7 +183,7 @@ def _array(weight: Array | bytes) -> Array:
 
 
 Emit = Callable[[EmitRequest], Emission]
-"""It may raise `inarch.passes.hand_back.HandBackError`: the host is to have that function."""
+"""It may raise `inarch.offload.hand_back.HandBackError`: the host is to have that function."""
 
 
 Accepts = Callable[[Operation], str | None] | Callable[[Operation, Request], str | None]
@@ -232,7 +232,7 @@ class Backend:
     bind_constants: bool = True
     """Whether constants go into the offloaded functions; else they are passed as arguments."""
     cost: Cost | None = None
-    """Seconds that a call of a region (`inarch.passes.region.Region`) takes, with what it moves.
+    """Seconds that a call of a region (`inarch.offload.region.Region`) takes, with what it moves.
 
     A region that the host would do faster goes back. With a second parameter it also gets the `Request`."""
     decide: Decide | None = None
@@ -246,7 +246,7 @@ class Backend:
     tolerance: str = ""
     """How far its regions may be from their definition (`inarch verify`): `snr=20`, `steps=1,snr=30`.
 
-    `steps` are of integers, the others (`passes/tolerance.py`) of floats. By default 1e-4 of a value's
+    `steps` are of integers, the others (`offload/tolerance.py`) of floats. By default 1e-4 of a value's
     largest magnitude; integers are exact."""
     status: Callable[[], str] = _ready
     """`ready`, or what is missing on this machine; for `inarch list backends`."""

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from xdsl.ir import Operation, SSAValue
 
 if TYPE_CHECKING:
-    from inarch.passes.backend import Request
+    from inarch.offload.backend import Request
 
 Where: TypeAlias = "Callable[[Operation], str | None] | Callable[[Operation, Request], str | None]"
 """None to accept the op, or the reason to refuse it, with the values that decided.
 
-With a second parameter it also gets the `Request` (`inarch.passes.backend`): options, target ..."""
+With a second parameter it also gets the `Request` (`inarch.offload.backend`): options, target ..."""
 WhereMatch: TypeAlias = "Callable[[Match], str | None] | Callable[[Match, Request], str | None]"
 """The same of a whole match."""
 

@@ -28,7 +28,7 @@ from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.machine.estimate import Work
 
 if TYPE_CHECKING:
-    from inarch.passes.backend import Request
+    from inarch.offload.backend import Request
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from inarch.ir.text import print_module
 from inarch.machine.machine_file import machine_text
 
 if TYPE_CHECKING:
-    from inarch.passes.backend import EmitRequest
+    from inarch.offload.backend import EmitRequest
 
 _SHARE = 4
 """An entry of more than this part of the cache's bound is not kept: it would drive out all others."""

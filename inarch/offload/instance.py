@@ -24,7 +24,7 @@ from inarch.core.blame import raised
 from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.ir.location import location_text
 from inarch.ir.target import GENERIC, machine_of, target_name
-from inarch.passes.backend import BACKENDS, Backend, Instance, Request
+from inarch.offload.backend import BACKENDS, Backend, Instance, Request
 
 INSTANCES = "partition.instances"
 HOW_TO_REGISTER = "add one as backends/<name>.py or with --load FILE.py"
