@@ -24,7 +24,10 @@ def _vector_registers(_: Features) -> int:
 
 def _flags(march: str, extras: tuple[str, ...], features: Features) -> list[str]:
     # gcc tells of arguments that would be passed otherwise with AVX-512; all such functions are inlined.
-    return [*X86_64.flags(march, extras, features), "-Wno-psabi"]
+    # Its forward propagation of conversions of vectors that are wider than the CPU's ends in an internal
+    # error (gcc 12, `convert_mode_scalar`); clang has no such option.
+    propagation = ["-fno-tree-forwprop", "-Wno-ignored-optimization-argument"]
+    return [*X86_64.flags(march, extras, features), "-Wno-psabi", *propagation]
 
 
 TARGET = replace(
