@@ -1,4 +1,4 @@
-"""Layers of 3x3 windows: the time of the algorithm that is chosen, beside those of each algorithm by name."""
+"""Layers of 3x3 windows: the time of the algorithm that is chosen, beside each that the numerics allow."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from typing import Any
 import numpy as np
 
 import inarch
-from inarch.core.errors import InarchError
 from inarch.core.scratch import scratch
+from inarch.dialects import new_context
+from inarch.driver.compiler import import_model, lower
+from inarch.driver.options import Options
+from inarch.ir.report.facts import facts_of
+from inarch.passes.lower.algorithm import POLICIES
+from inarch.passes.lower.weighed import Algorithms
 
 RESNET50 = ("64x64x56x56", "128x128x28x28", "256x256x14x14", "512x512x7x7")
 VGG16 = (
     "64x64x224x224", "64x128x112x112", "128x128x112x112", "128x256x56x56", "256x256x56x56", "256x512x28x28",
     "512x512x28x28", "512x512x14x14",
 )  # fmt: skip
-ALGORITHMS = ("direct", "winograd-2x2", "winograd-4x4")
 EXAMPLE = """
 example:
   taskset -c 1 python benchmarks/algorithms.py 64x64x56x56 512x512x14x14
@@ -90,15 +94,12 @@ def _program(layer: str, folder: Path) -> tuple[Path, Any]:
 def measured(layer: str, folder: Path, target: str, numerics: str) -> Measured:
     """Compiled by choice and by each name that the numerics allow; calls are interleaved."""
     path, x = _program(layer, folder)
-    calls: dict[str, Callable[..., object]] = {}
-    for name in ("chosen", *(ALGORITHMS if numerics == "fast" else ALGORITHMS[:2])):
-        asked = [] if name == "chosen" else [f"layer={name}"]
-        settings: Any = {"target": target, "numerics": numerics, "algorithms": asked, "threads": 1}
-        try:
-            calls[name] = inarch.compile(path, **settings)
-        except InarchError:  # it does not apply
-            continue
-        calls[name](x)
+    settings: Any = {"target": target, "numerics": numerics, "threads": 1}
+    calls: dict[str, Callable[..., object]] = {"chosen": inarch.compile(path, **settings)}
+    for name in _allowed(path, settings):
+        calls[name] = inarch.compile(path, **settings, algorithms=[f"layer={name}"])
+    for call in calls.values():
+        call(x)
     least = dict.fromkeys(calls, math.inf)
     begin, rounds = time.monotonic(), 0
     while rounds < _LEAST_ROUNDS or (rounds < _MOST_ROUNDS and time.monotonic() - begin < _SECONDS):
@@ -109,6 +110,16 @@ def measured(layer: str, folder: Path, target: str, numerics: str) -> Measured:
             call(x)
             least[name] = min(least[name], 1e6 * (time.perf_counter() - start))
     return Measured(layer, {name: round(each, 1) for name, each in least.items()})
+
+
+def _allowed(path: Path, settings: Any) -> list[str]:
+    """The algorithms that apply to the layer and that the numerics allow, direct among them."""
+    options, context = Options.of(None, settings), new_context()
+    module = import_model(path, context, options)
+    lower(context, module, "loop", pipeline=options.passes())
+    report, most = facts_of(context).get(Algorithms), POLICIES.index(options.numerics)
+    weighed = dict(report.found)["layer"] if report is not None else []
+    return [one.name for one in weighed if one.numerics in POLICIES[: most + 1]]
 
 
 def _part(text: str) -> tuple[int, int]:

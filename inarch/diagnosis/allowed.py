@@ -23,8 +23,8 @@ from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.context import store_of
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_array
-from inarch.passes.graph.choose_algorithm import Algorithms
 from inarch.passes.lower.algorithm import DIRECT, error_of
+from inarch.passes.lower.weighed import Algorithms
 from inarch.testing import execute
 
 _PRODUCTS = (ConvOp, ConvTransposeOp, MatmulOp)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import Array
+from inarch.core.lazy import Array, np
 from inarch.definitions.compare import compare
-from inarch.definitions.expected import Expected
-from inarch.diagnosis.allowed import Taken, taken_by
+from inarch.definitions.expected import Expected, expected_of
+from inarch.diagnosis.allowed import Taken, expected_values, taken_by
 from inarch.diagnosis.contained import CrashError, contained, run_contained
 from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
@@ -27,9 +27,9 @@ from inarch.ir.context import store_of
 from inarch.ir.functions import is_public
 from inarch.ir.report.facts import facts_of
 from inarch.ir.text import print_module
-from inarch.passes.graph.choose_algorithm import Algorithms
 from inarch.passes.lower.algorithm import IdleAlgorithmError, drop_selection, selections_of
 from inarch.passes.lower.graph_to_loop import GraphToLoopPass
+from inarch.passes.lower.weighed import Algorithms
 from inarch.passes.tensorize.tensorize import IdleKernelError
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
 from inarch.runtime.module import Module
@@ -44,8 +44,9 @@ class FaultPlace:
     """What is at fault, as far as it is known: `steps` are one op of the model, or a few together."""
 
     stage: str
-    """`import`, `region` (of a backend), `backend` (whose regions are right alone), `pass`, `code` (what the
-    host made), or `together` (no part of it is wrong alone)."""
+    """`import`, `region` (of a backend), `backend` (whose regions are right alone), `pass`, `bound` (of an
+    algorithm, whose nests round by more), `code` (what the host made), or `together` (no part of it is wrong
+    alone)."""
     steps: tuple[str, ...]
     pass_name: str | None = None
     function: str | None = None
@@ -63,6 +64,7 @@ class FaultPlace:
             "region": f"region '{self.function}' of backend '{self.backend}'",
             "backend": f"backend '{self.backend}', whose regions are right alone",
             "pass": f"pass '{self.pass_name}'",
+            "bound": "a declared bound of errors below the rounding of its nests",
             "code": f"compiled function '{self.function}'",
             "together": "no pass and no compiled function alone",
         }[self.stage]
@@ -145,28 +147,30 @@ def place_of(
     progress: Callable[[str, int, int], None],
     seconds: float,
     options: Options,
+    found: Sequence[Array] = (),
 ) -> FaultPlace:
     """Who makes `part`, which must give `expected`, wrong: a pass, or what the host makes of one function.
 
     The passes are those of a compilation with `options`, those of others among them. None is at fault where
-    the definitions give something else before the first one: then `expected` is.
+    the definitions give something else before the first one: then `expected` is. `found`: what the part gave.
     """
     given = [inputs[name] for name in part.takes]
     own = own_context(part, context)
     module = part.module.clone()
-    comparison = _Comparison(own, given, expected, progress)
+    comparison = _Comparison(own, given, expected, progress, found)
+    if not comparison.accepts(module):  # an algorithm may declare less than the ops' own rounding
+        stated = expected_values(part, context, inputs)
+        comparison.expected = _wider(expected, [stated[name] for name in part.gives])
     watching = [comparison] if comparison.accepts(module) else []
     try:
         run_pipeline(own, module, options.passes(), watching)
     except _Guilty as guilty:
-        report = facts_of(own).get(Algorithms)
-        lowers = report is not None and str(guilty) == GraphToLoopPass.name
-        algorithms = tuple(report.taken) if report is not None and lowers else ()
-        return FaultPlace("pass", inside, pass_name=str(guilty), algorithms=algorithms)
-    found = _wrong_function(own, module, progress, seconds, options.host)
-    if found is None:
+        taken = comparison.algorithms if guilty.step == GraphToLoopPass.name else ()
+        return FaultPlace(guilty.stage, inside, pass_name=guilty.step, algorithms=taken)
+    wrong = _wrong_function(own, module, progress, seconds, options.host)
+    if wrong is None:
         return FaultPlace("together", inside)
-    return FaultPlace("code", inside, function=found[0], kernel=found[1])
+    return FaultPlace("code", inside, function=wrong[0], kernel=wrong[1])
 
 
 @dataclass
@@ -177,7 +181,14 @@ class _Comparison(Instrument):
     inputs: Sequence[Array]
     expected: Sequence[Expected]
     progress: Callable[[str, int, int], None]
+    found: Sequence[Array] = ()
     known: str = ""
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """That are taken so far, but for direct, with their sources."""
+        report = facts_of(self.context).get(Algorithms)
+        return tuple(report.taken) if report is not None else ()
 
     def after(self, step: Step, module: ModuleOp) -> None:
         """Raises _Guilty where the program means something else."""
@@ -186,8 +197,26 @@ class _Comparison(Instrument):
         if text == self.known:
             return  # other constants have other keys, which are in the text
         self.known = text
-        if not self.accepts(module):
+        if step.name == GraphToLoopPass.name and self.algorithms:
+            self._judge_nests(module)
+        elif not self.accepts(module):
             raise _Guilty(step.name)
+
+    def _judge_nests(self, module: ModuleOp) -> None:
+        """Raises _Guilty where the nests of algorithms mean something else, or round by more than is allowed.
+
+        From there on the program is allowed what they round by.
+        """
+        try:
+            nests = expected_of(self.context, module, self.inputs)
+        except (AssertionError, InarchError):
+            raise _Guilty(GraphToLoopPass.name) from None
+        wider = _wider(self.expected, nests)
+        if not all(map(_accepts, wider, [nest.center for nest in nests])):
+            raise _Guilty(GraphToLoopPass.name)
+        if self.found and all(map(_accepts, nests, self.found)):
+            raise _Guilty(GraphToLoopPass.name, "bound")
+        self.expected = wider
 
     def accepts(self, module: ModuleOp) -> bool:
         """Whether the program means what is expected, and anything."""
@@ -198,8 +227,24 @@ class _Comparison(Instrument):
         return True
 
 
-class _Guilty(Exception):  # noqa: N818 - it is caught here, and says a pass's name
-    """The first pass whose output means something else."""
+def _wider(some: Sequence[Expected], others: Sequence[Expected]) -> list[Expected]:
+    """The values of `some`, with the larger bounds of both."""
+    return [
+        replace(one, bound=np.maximum(one.bound, other.bound))
+        for one, other in zip(some, others, strict=True)
+    ]
+
+
+def _accepts(expected: Expected, found: Array) -> bool:
+    return bool(expected.accepts(found).all())
+
+
+class _Guilty(Exception):  # noqa: N818 - it is caught here
+    """The first pass whose output means something else, or rounds by more than is allowed."""
+
+    def __init__(self, step: str, stage: str = "pass") -> None:
+        super().__init__(step)
+        self.step, self.stage = step, stage
 
 
 def _wrong_function(

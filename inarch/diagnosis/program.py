@@ -239,6 +239,7 @@ class Program:
             self.progress,
             self.seconds,
             Options(**wish),
+            [fault.found[name] for name in fault.part.gives if name in fault.found],
         )
         asked = ", ".join(map(str, fault.keywords.get("backends", ())))
         if place.stage == "together" and asked and self._is_right_by_host(fault):

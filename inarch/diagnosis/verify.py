@@ -349,7 +349,7 @@ class _Check:
         if one is None:
             return None
         given = {name: inputs[name] for name in part.takes}
-        return Fault(one, part, given, expected, self.program.of_host())
+        return Fault(one, part, given, expected, self.program.of_host(), found)
 
     def _as_compiled(self, values: Mapping[str, Array]) -> Fault | None:
         """The outputs of the model as it is compiled; where they differ, of the fewest steps that do."""

@@ -57,9 +57,9 @@ from inarch.ir.target import (
 )
 from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
-from inarch.passes.graph.choose_algorithm import Algorithms, numerics_of
 from inarch.passes.lower.algorithm import ASKED, NUMERICS, checked_policy
 from inarch.passes.lower.count import check_count
+from inarch.passes.lower.weighed import Algorithms, numerics_of
 from inarch.passes.partition.match.own import passes_of_backends
 from inarch.passes.tuned import warn_of_refused
 from inarch.pipeline.default import default_pipeline

@@ -71,6 +71,7 @@ def mark_asked(module: ModuleOp) -> None:
 def _mark(module: ModuleOp, selection: str, place: Asked | None) -> None:
     """`place`: where a schedule says so."""
     selector, said = parse_selection(selection, "ALGORITHM")
+    written = f"algorithm '{selection}'" if place is None else f"'{place.written}'"
     matching = [op for op in graph_ops(module) if _selects(selector, op)]
     able = [op for op in matching if any(True for _ in algorithms_of(op))]
     if not able:
@@ -79,7 +80,7 @@ def _mark(module: ModuleOp, selection: str, place: Asked | None) -> None:
         expected = "; expected" if near is None else f"; did you mean '{near}'? Expected"
         raise IdleAlgorithmError(
             selection,
-            f"algorithm '{selection}': {what}{expected} an op that has several ({several()}), or a "
+            f"{written}: {what}{expected} an op that has several ({several()}), or a "
             "glob on where it comes from (layer1/*)",
             place.selector_at if place is not None else None,
         )
@@ -98,11 +99,12 @@ def _mark(module: ModuleOp, selection: str, place: Asked | None) -> None:
         else:
             reasons.append(why)
     if len(reasons) == len(able):
-        of = f"to '{able[0].name}'" if len(able) == 1 else f"to any of {len(able)} ops"
+        at = "" if place is None else f" at {location_text(able[0])}"
+        of = f"to '{able[0].name}'{at}" if len(able) == 1 else f"to any of {len(able)} ops"
         raise IdleAlgorithmError(
             selection,
-            f"algorithm '{selection}' does not apply {of}: {'; or '.join(dict.fromkeys(reasons))}",
-            location_text(able[0]),
+            f"{written} does not apply {of}: {'; or '.join(dict.fromkeys(reasons))}",
+            location_text(able[0]) if place is None else place.name_at,
         )
 
 

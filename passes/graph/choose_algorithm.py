@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -53,6 +52,7 @@ from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.graph_to_loop import lower_op
 from inarch.passes.lower.physical import TensorPlace
 from inarch.passes.lower.trial import lower_trial
+from inarch.passes.lower.weighed import Algorithms, PriceAll, Weighed
 from inarch.passes.tensorize.choose import KernelTrial, Prices
 from inarch.passes.tuned import choose
 
@@ -60,39 +60,6 @@ _WORTH = 4
 """How much faster an algorithm is that is worth any constants."""
 _LEAST_GROWTH = 16 * 2**20
 """Bytes by which the constants of any program may grow."""
-
-
-@dataclass(frozen=True)
-class Weighed:
-    """An algorithm of an op, with its cost."""
-
-    name: str
-    cycles: float = 0.0
-    """Estimated cycles of one core, with the kernels that its nests get."""
-    workspace: int = 0
-    """Bytes of its scratch buffers, including the result."""
-    constants: int = 0
-    """Bytes of its constants."""
-    bound: str = ""
-    refused: str = ""
-    """Why it does not apply, or is not chosen by cost; empty if it may be."""
-
-
-@dataclass
-class Algorithms:
-    """A fact: for each op with several algorithms its location and the algorithms, the chosen one first."""
-
-    found: list[tuple[str, list[Weighed]]] = field(default_factory=list[tuple[str, list[Weighed]]])
-    taken: list[str] = field(default_factory=list[str])
-    """The chosen algorithms other than direct, each with its source."""
-
-
-def numerics_of(module: ModuleOp, report: Algorithms | None) -> dict[str, object]:
-    """For the manifest: the policy, and the number of ops by algorithm, without direct."""
-    taken = Counter(weighed[0].name for _, weighed in (report.found if report else ()))
-    del taken[DIRECT]
-    algorithms = {"algorithms": dict(sorted(taken.items()))} if taken else {}
-    return {"numerics": {"policy": policy_of(module), **algorithms}}
 
 
 @dataclass(frozen=True)
@@ -177,16 +144,23 @@ def _weighed(
                     why = _forbidden(bound, policy)
         except PluginError as error:
             why = _left_out(op, name, error)
-        found.append(Weighed(name, bound=str(bound or ""), refused=why or ""))
-    if all(one.refused for one in found):
-        return [Weighed(DIRECT), *found]
+        numerics = (bound.policy if bound is not None else None) or ""
+        found.append(Weighed(name, bound=str(bound or ""), numerics=numerics, refused=why or ""))
+    direct = Weighed(DIRECT, numerics=POLICIES[0])
+    prices_all = facts_of(ctx).get(PriceAll) is not None
+    wanted = [one for one in found if not one.refused or (prices_all and one.bound)]
+    if not wanted:
+        return [direct, *found]
     weighed: list[Weighed] = []
-    for one in (Weighed(DIRECT), *found):
+    for one in (direct, *found):
         key = (one.name, _key(op))
-        if not one.refused and key not in known:
+        if one is not direct and one not in wanted:
+            weighed.append(one)
+            continue
+        if key not in known:
             known[key] = priced(ctx, module, op, one)
-        price = one if one.refused else known[key]
-        weighed.append(price if price.refused else replace(price, bound=one.bound))
+        price, own = known[key], {"bound": one.bound, "numerics": one.numerics}
+        weighed.append(price if price.refused else replace(price, **own, refused=one.refused))
     return weighed
 
 

@@ -19,11 +19,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.blame import raised
 from inarch.core.code import digest_of_module
-from inarch.core.errors import InarchError, PluginError, UsageError, unknown
+from inarch.core.errors import InarchError, PluginError, UnsupportedError, UsageError, unknown
 from inarch.core.lazy import Array, np
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.layout import channel_blocks, layout_of
+from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.context import ConstantStore
@@ -32,6 +32,7 @@ from inarch.ir.payload.constants import constant_array
 from inarch.ir.types import mlir_type
 from inarch.passes.lower._written import unwritten, written_among
 from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.refusals import unless_blocked
 
 ATTRIBUTE = "inarch.algorithm"
 """Attribute of an op: the name of its algorithm."""
@@ -207,31 +208,28 @@ def refusal(op: Operation, name: str, algorithm: Algorithm) -> str | None:
 def refusal_in_any_layout(op: Operation, name: str, algorithm: Algorithm) -> str | None:
     """The same of an op whose layouts may still change."""
     found: object = _asked(op, name, algorithm.refuses)
-    if found is None or isinstance(found, str):
+    if found is None or (isinstance(found, str) and found):
         return found
     raise _fault(op, name, f"refuses by {found!r}; expected a reason, or None")
 
 
 def _misfit(op: Operation, layout: Layout) -> str | None:
     """Why the op's layouts are not what an algorithm asks for, or None."""
+    if layout == "blocks":
+        return unless_blocked(op)
     values = (op.operands[0], op.results[0])
     if layout == "rows" and any(layout_of(value) is not None for value in values):
         return "expected x and the result row-major"
-    if layout != "blocks":
-        return None
-    first, last = map(channel_blocks, values)
-    if not first or not last:
-        return "expected channels in blocks, in x and in the result"
-    return (
-        f"expected blocks of one size, found {first} and {last} channels" if first != last else None
-    )
+    return None
 
 
 def bound_of(op: Operation, name: str, algorithm: Algorithm, known: Known) -> Bound:
     """The algorithm's error bound on an op that it applies to. Raises PluginError where its code fails."""
     found: object = _asked(op, name, lambda op: algorithm.bound(op, known))
-    if isinstance(found, Bound) and found.ratio >= 0:
-        return found
+    if isinstance(found, Bound):
+        ratio = cast("object", found.ratio)
+        if isinstance(ratio, int | float) and ratio >= 0:
+            return found
     raise _fault(op, name, f"has the bound {found!r}; expected a Bound of a ratio >= 0")
 
 
@@ -249,12 +247,10 @@ def error_of(op: Operation, name: str, operands: Sequence[Array], direct: Array)
         is_finite = all(np.isfinite(one).all() for one in operands)
         return np.where(np.isinf(direct), direct, bound.ratio * most if is_finite else np.inf)
     error = algorithm.error
-    found: object = _asked(op, name, lambda op: error(op, operands))
-    shape = np.shape(cast("Array", found))
-    if shape == direct.shape:
-        made = np.asarray(found, np.float64)
+    made = cast("Array", _asked(op, name, lambda op: np.asarray(error(op, operands), np.float64)))
+    if made.shape == direct.shape:
         return np.where(np.isnan(made), np.inf, made)
-    raise _fault(op, name, f"has an error of shape {shape}; expected {direct.shape}")
+    raise _fault(op, name, f"has an error of shape {made.shape}; expected {direct.shape}")
 
 
 def _asked(op: Operation, name: str, ask: Callable[[Operation], object]) -> object:
@@ -284,8 +280,14 @@ def lower_by(op: Operation, name: str, algorithm: Algorithm, builder: LoopBuilde
     builder.active.add((op, name))
     try:
         algorithm.lower(op, builder)
-    except InarchError:
+    except PluginError:
         raise
+    except InarchError as error:
+        text = (
+            f"algorithm {described(op, name)} of '{op.name}' does not refuse what it cannot lower"
+        )
+        where = error.where or location_text(op)
+        raise UnsupportedError(f"{text}: {error.message}", where=where) from error
     except (Exception, SystemExit) as error:
         raise _fault(op, name, raised(error, ALGORITHMS.origin(name_of(op, name)))) from error
     finally:

@@ -91,6 +91,11 @@ def _rules() -> dict[type[Operation], Rule]:
     return {kind: rule for _, family in families for kind, rule in family.items()}
 
 
+def is_lowered(kind: type[Operation]) -> bool:
+    """Whether such ops have loops of their own: a nest that they state, or a rule."""
+    return issubclass(kind, StructuredOp) or not _rules().keys().isdisjoint(kind.__mro__)
+
+
 def lower_op(op: Operation, builder: LoopBuilder, algorithm: str) -> None:
     """Appends the loops of one op by an algorithm of it, whatever the program says that it gets."""
     found = algorithm_of(op, algorithm)

@@ -19,7 +19,9 @@ from xdsl.passes import ModulePass
 
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, reason
 from inarch.ir.location import location_text
-from inarch.passes.lower.algorithm import ASKED, selections_of
+from inarch.ir.report.facts import facts_of
+from inarch.passes.lower.algorithm import ASKED, DIRECT, selections_of
+from inarch.passes.lower.weighed import Algorithms
 from inarch.passes.schedule.language.script import Asked, asked_of, parse_schedule, run_schedule
 from inarch.passes.schedule.language.words import MOST_BYTES
 
@@ -76,14 +78,20 @@ class ApplySchedulePass(ModulePass):
         known = selections_of(op)
         late = [one for one in asked_of(text, file) if one.selection not in known]
         if late:
-            said = late[0].selection
             raise UsageError(
-                f"expected algorithms to be chosen before there are loops, found '{said}'; give the "
-                f'schedule to the compilation (--schedule), or say {ASKED} = ["{said}"] in the program',
+                f"expected algorithms to be chosen before there are loops, found '{late[0].written}'; give "
+                f'the schedule to the compilation (--schedule), or say {ASKED} = ["{late[0].selection}"] in '
+                "the program",
                 where=late[0].selector_at,
             )
         if text:
-            run_schedule(op, parse_schedule(text, file))
+            report = facts_of(ctx).get(Algorithms)
+            made_by = {
+                where: weighed[0].name
+                for where, weighed in (report.found if report is not None else ())
+                if weighed[0].name != DIRECT
+            }
+            run_schedule(op, parse_schedule(text, file), made_by)
 
 
 def places_asked(module: ModuleOp) -> dict[str, Asked]:

@@ -71,7 +71,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from inarch.dialects import new_context
     from inarch.driver.compiler import build, import_model
     from inarch.driver.weighing import prepare_weighing
     from inarch.ir.report.facts import facts_of
@@ -92,7 +91,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     options = compile_options(arguments)
     backends = list(map(str, (instances := _instances(options)).values()))
     with_kernels = bool(not backends or arguments.kernels or arguments.why or arguments.microkernel)
-    context = new_context()
+    context = _context()
     module = import_model(arguments.model, context, options)
     run_pipeline(context, module, placed(default_pipeline()).until("prepare"))
     run_required(context, module, backends)
@@ -141,10 +140,21 @@ def _execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _context() -> Context:
+    """In which algorithms that the numerics forbid have prices."""
+    from inarch.dialects import new_context
+    from inarch.ir.report.facts import facts_of
+    from inarch.passes.lower.weighed import PriceAll
+
+    context = new_context()
+    facts_of(context).put(PriceAll())
+    return context
+
+
 def _algorithms(context: Context) -> dict[str, object]:
     """The algorithms of ops that have several."""
     from inarch.ir.report.facts import facts_of
-    from inarch.passes.graph.choose_algorithm import Algorithms
+    from inarch.passes.lower.weighed import Algorithms
     from inarch.tools.explain.algorithms import facts
 
     report = facts_of(context).get(Algorithms)
@@ -154,7 +164,7 @@ def _algorithms(context: Context) -> dict[str, object]:
 def _algorithm_parts(context: Context, arguments: argparse.Namespace) -> list[str]:
     """The same as lines."""
     from inarch.ir.report.facts import facts_of
-    from inarch.passes.graph.choose_algorithm import Algorithms
+    from inarch.passes.lower.weighed import Algorithms
     from inarch.tools.explain.algorithms import table
 
     report = facts_of(context).get(Algorithms)
@@ -264,7 +274,7 @@ def _with_kernels(box: Box, kernels: KernelReport) -> Box:
 
 def _with_algorithms(box: Box, context: Context) -> Box:
     from inarch.ir.report.facts import facts_of
-    from inarch.passes.graph.choose_algorithm import Algorithms
+    from inarch.passes.lower.weighed import Algorithms
     from inarch.tools.explain.algorithms import lines_at
 
     report = facts_of(context).get(Algorithms)

@@ -15,7 +15,7 @@ from inarch.tools.templates import template
 
 FILES = {
     "algorithm": {
-        "{stem}.py": "algorithm.py.tmpl",
+        "{stem}.py": "algorithm_{own}.py.tmpl",
         "{stem}.mlir": "algorithm_{format}.mlir.tmpl",
         "test_{stem}.py": "algorithm_test.py.tmpl",
         "pyproject.toml": "emitter_pyproject.toml.tmpl",
@@ -59,10 +59,8 @@ FORMATS = {
     "microkernel": ("c", "py"),
     "pass": ("py",),
 }
-"""What `--format`, or `--op` of an algorithm, may be; the first is what it is without."""
-
-OPS = {"conv": ("windows.conv", "ConvOp"), "matmul": ("matmul", "MatmulOp")}
-"""Where the classes of ops are, and their names."""
+"""What `--format` may be; the first is what it is without. Of an algorithm the ops whose program is written:
+of others it is drawn."""
 
 TABLES = {
     "algorithm": ("algorithms",),
@@ -110,7 +108,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", choices=sorted(FILES), help="what to begin")
     parser.add_argument("name", help="its name, such as my-npu")
     parser.add_argument(
-        "--op", choices=FORMATS["algorithm"], help="of which op an algorithm is (default: conv)"
+        "--op",
+        help="of which op an algorithm is: conv (default), matmul, conv-transpose, any that is lowered",
     )
     parser.add_argument(
         "--directory", type=Path, metavar="DIR", help="where to write (default: ./NAME)"
@@ -132,8 +131,14 @@ def _execute(arguments: argparse.Namespace) -> int:
     _check_name(kind, name, stem)
     folder = arguments.directory or Path(stem)
     words = {"kind": kind, "name": name, "stem": stem, "format": form}
+    program = ""
+    if kind == "algorithm":
+        more, program = _of_op(form)
+        words |= more
     texts = {
-        folder / file.format(**words): _fill(template(source.format(**words)), words)
+        folder / file.format(**words): program
+        if program and file.endswith(".mlir")
+        else _fill(template(source.format(**words)), words)
         for file, source in FILES[kind].items()
     }
     _write(folder, texts)
@@ -147,6 +152,18 @@ def _execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _of_op(name: str) -> tuple[dict[str, str], str]:
+    """What templates say of an op; and a program of it, where none is written."""
+    from inarch.dialects.graph.op import StructuredOp
+    from inarch.tools.op_program import op_named, program_of
+
+    kind = op_named(name)
+    program, dtype = ("", "f32") if name in FORMATS["algorithm"] else program_of(kind)
+    own = "nest" if issubclass(kind, StructuredOp) else "rule"
+    words = {"module": kind.__module__, "class": kind.__name__, "op": kind.name}
+    return {**words, "dtype": dtype, "own": own}, program
+
+
 def _format(arguments: argparse.Namespace) -> str:
     kind, formats = str(arguments.kind), FORMATS[arguments.kind]
     is_algorithm = kind == "algorithm"
@@ -155,6 +172,8 @@ def _format(arguments: argparse.Namespace) -> str:
         whose = "other kinds" if is_algorithm else "an algorithm"
         raise UsageError(f"--{other}: it is of {whose}, found {kind}")
     wanted = getattr(arguments, option)
+    if is_algorithm:
+        return str(wanted or formats[0]).replace("_", "-").removeprefix("graph.")
     if wanted is not None and wanted not in formats:
         known = " or ".join(formats)
         raise UsageError(f"--format: expected {known} for a {kind}, found {wanted}")
@@ -189,7 +208,7 @@ def _fill(text: str, words: dict[str, str]) -> str:
     holes = {"KIND": words["kind"], "NAME": words["name"], "STEM": words["stem"]}
     holes["LOADER_POINT"] = LOADER_POINT.format(**words) if has_loader else ""
     holes["SUFFIX"] = holes["FORMAT"] = words["format"]
-    holes["MODULE"], holes["CLASS"] = OPS.get(words["format"], ("", ""))
+    holes |= {each.upper(): words.get(each, "") for each in ("module", "class", "op", "dtype")}
     is_algorithm = words["kind"] == "algorithm"
     holes["GROUP"] = "passes.lower.algorithms" if is_algorithm else f"{words['kind']}s"
     return re.sub(rf"@({'|'.join(holes)})@", lambda hole: holes[hole[1]], text)
@@ -217,7 +236,7 @@ COMMAND = Command(
     "with tests.",
     epilog="""examples:
   inarch new algorithm conv-mine
-  inarch new algorithm mine --op matmul
+  inarch new algorithm mine --op topk
   inarch new backend my-npu
   inarch new backend my-kernels --format c
   inarch new host my-machine

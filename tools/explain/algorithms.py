@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inarch.passes.graph.choose_algorithm import Algorithms, Weighed
 from inarch.passes.lower.algorithm import DIRECT
+from inarch.passes.lower.weighed import Algorithms, Weighed
 from inarch.tools.explain.kernels import cycles_text
 
 _SHOWN = 3
@@ -17,9 +17,15 @@ _SHOWN = 3
 def facts(report: Algorithms) -> list[dict[str, Any]]:
     """As JSON; the first algorithm of each op is the chosen one."""
     return [
-        {"where": where, "taken": weighed[0].name, "algorithms": [vars(one) for one in weighed]}
+        {"where": where, "taken": weighed[0].name, "algorithms": list(map(_fact, weighed))}
         for where, weighed in report.found
     ]
+
+
+def _fact(one: Weighed) -> dict[str, Any]:
+    """Null for what has no price."""
+    unknown = {} if one.cycles else dict.fromkeys(("cycles", "workspace", "constants"))
+    return vars(one) | unknown
 
 
 def lines_at(report: Algorithms, place: str) -> tuple[str, ...]:
@@ -54,20 +60,17 @@ def _entry(weighed: Sequence[Weighed], places: Sequence[str]) -> Iterator[str]:
     direct = next((one.cycles for one in weighed if one.name == DIRECT), 0.0)
     yield f"  {named}: {weighed[0].name}"
     for one in weighed:
-        if one.refused:
-            said = one.refused
-        elif not one.cycles:
+        if not one.refused and not one.cycles:
             continue
-        else:
-            said = f"{cycles_text(one.cycles)} cycles"
-            said += (
-                f" ({one.cycles / direct:.2f} of direct)" if direct and one.name != DIRECT else ""
-            )
-            said += f", {_scratch(one.workspace)} of scratch"
-        said += f", {one.bound}" if one.bound else ""
+        said = [one.refused] if one.refused else []
+        if one.cycles:
+            part = f" ({one.cycles / direct:.2f} of direct)" if one.name != DIRECT else ""
+            said += [f"{cycles_text(one.cycles)} cycles{part}"]
+            said += [f"{_scratch(one.workspace)} of scratch"]
+        said += [one.bound] if one.bound else []
         wish = shlex.quote(f"{places[0]}={one.name}")
         is_open = one is not weighed[0] and (not one.refused or one.bound)
-        yield f"    {one.name}: {said}{f'; --algorithm {wish}' if is_open else ''}"
+        yield f"    {one.name}: {', '.join(said)}{f'; --algorithm {wish}' if is_open else ''}"
 
 
 def _scratch(size: int) -> str:

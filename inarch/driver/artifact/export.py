@@ -28,7 +28,7 @@ from inarch.driver.host import check_parts, emit, find_host
 from inarch.driver.options import DEFAULT_HOST, Options, Settings
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import target_of
-from inarch.passes.graph.choose_algorithm import Algorithms, numerics_of
+from inarch.passes.lower.weighed import Algorithms, numerics_of
 
 LISTING = "inarch-export.json"
 """What the folder says of itself: the files with their hashes, by which a later export knows them."""

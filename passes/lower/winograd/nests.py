@@ -23,6 +23,7 @@ from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.refusals import (
     unless_f32,
+    unless_filled,
     unless_one_group,
     unless_steps_of_one,
 )
@@ -236,10 +237,8 @@ def refuses(op: Operation, least: int) -> str | None:
     if refused := unless_steps_of_one(op) or unless_one_group(op) or unless_f32(op.out):
         return refused
     lanes = channel_blocks(op.x)
-    is_filled = lanes and any(channels % lanes for channels in shape_of(op.w)[:2])
-    if is_filled and not all(isinstance(value.owner, ConstantOp) for value in op.operands[1:]):
-        found = " and ".join(map(str, shape_of(op.w)[1::-1]))
-        return f"expected constant weights, or whole blocks of {lanes} channels, found {found}"
+    if lanes and (refused := unless_filled(op, lanes)):
+        return refused
     if min(shape[1], shape_of(op.out)[1]) < least:
         return f"expected {least} channels or more, found {min(shape[1], shape_of(op.out)[1])}"
     if max(ints(op.pads)) >= WINDOW:

@@ -104,7 +104,11 @@ def _has_nest(op: Operation) -> bool:
 
 def names_of(op: Operation) -> set[str]:
     """What it is called: its location, the parts of one of several, and of a line of a file its end."""
-    whole = location_text(op) or ""
+    return names_at(location_text(op) or "")
+
+
+def names_at(whole: str) -> set[str]:
+    """The same of a location."""
     found = {whole, *parts_of(whole)}
     for name in list(found):
         stem, _, column = name.rpartition(":")

@@ -13,14 +13,21 @@ names. What ops are computed by (docs/algorithms.md) stands before the first `at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.passes.schedule.language.modes import check_done
-from inarch.passes.schedule.language.places import Loops, Place, find, read_place
+from inarch.passes.schedule.language.places import (
+    Place,
+    find,
+    names_at,
+    names_of,
+    read_place,
+)
 from inarch.passes.schedule.language.step import STEPS, Action
 from inarch.passes.schedule.language.words import MOST_BYTES, Word, Words, words_of
 
@@ -88,6 +95,8 @@ class Asked:
     selector_at: str
     """`FILE:LINE:COLUMN`."""
     name_at: str
+    written: str
+    """In the schedule's words."""
 
 
 def asked_of(text: str, file: str) -> list[Asked]:
@@ -103,12 +112,14 @@ def _selection(words: Words) -> Asked:
     words.name(ALGORITHM)
     selector_at = words.where
     what = "the name of an op (conv), or a glob in quotes on where it comes from"
-    selector = words.text(what) if words.is_text() else words.name(what)
+    is_text = words.is_text()
+    selector = words.text(what) if is_text else words.name(what)
     name_at = words.where
-    selection = f"{selector}={words.name('an algorithm')}"
+    name = words.name("an algorithm")
     if not words.is_done:
         raise words.error(f"expected the end of the line, found '{words.next}'")
-    return Asked(selection, selector_at, name_at)
+    place = f'"{selector}"' if is_text else selector
+    return Asked(f"{selector}={name}", selector_at, name_at, f"{ALGORITHM} {place} {name}")
 
 
 def _statements(words: Iterator[Word]) -> Iterator[tuple[list[Word], str]]:
@@ -142,27 +153,39 @@ def _step(words: Words) -> WrittenStep:
     return WrittenStep(name, where, action)
 
 
-def run_schedule(module: ModuleOp, blocks: Sequence[Block]) -> None:
-    """Does all steps in order. Raises InarchError, at its place in the schedule, for one that fails."""
+def run_schedule(
+    module: ModuleOp, blocks: Sequence[Block], made_by: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Does all steps in order. Raises InarchError, at its place in the schedule, for one that fails.
+
+    `made_by`: by location of ops, the algorithms that made their nests, where not direct.
+    """
     for block in blocks:
         try:
             op = find(module, block.place)
         except InarchError as error:
-            raise type(error)(error.message, where=block.where) from error
+            message = f"{error.message}{_hint({block.place.name}, made_by)}"
+            raise type(error)(message, where=block.where) from error
+        names = names_of(op)
         for step in block.steps:
             if op.parent is None:
                 message = f"expected no step behind one that replaces the nest, found {step.name}"
                 raise UsageError(f"at {block.place}: {message}", where=step.where)
-            op = _done(module, op, step, block.place)
+            try:
+                op = step.action(module, op)
+            except InarchError as error:
+                message = f"{step.name} at {block.place}: {error.message}{_hint(names, made_by)}"
+                raise type(error)(message, where=step.where) from error
         try:
             check_done(module, op)
         except InarchError as error:
             raise type(error)(f"at {block.place}: {error.message}", where=block.where) from error
 
 
-def _done(module: ModuleOp, op: Loops, step: WrittenStep, place: Place) -> Loops:
-    try:
-        return step.action(module, op)
-    except InarchError as error:
-        message = f"{step.name} at {place}: {error.message}"
-        raise type(error)(message, where=step.where) from error
+def _hint(names: set[str], made_by: Mapping[str, str]) -> str:
+    """That the nests of one of these places are another algorithm's."""
+    for where, name in made_by.items():
+        if not names.isdisjoint(names_at(where)):
+            own = f'the op\'s own is there with: {ALGORITHM} "{where}" direct'
+            return f"; its nests are those of algorithm '{name}', {own}"
+    return ""

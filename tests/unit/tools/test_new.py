@@ -214,6 +214,27 @@ def test_a_new_algorithm_works_as_it_is(op: str, tmp_path: Path) -> None:
     assert (code, f"algorithm 'mine' [{file}]" in said) == (1, True), said
 
 
+def test_a_new_algorithm_of_any_op_that_is_lowered(tmp_path: Path) -> None:
+    """Its program is drawn; what it begins with is the op's own lowering."""
+    code, text = _new("algorithm", "mine", "--op", "topk", "--directory", str(tmp_path))
+    assert code == 0, text
+    given = f"{tmp_path}/topk_mine.mlir --load {tmp_path}/topk_mine.py"
+    assert "  mine: " in run(f"explain {given}".split()).out
+    found = run(f"verify {given} --algorithm topk=mine".split())
+    assert (found.code, found.out.startswith("right: 2 values of 1 op")) == (0, True), found
+    for op, why in {
+        "softmax": "--op: expected an op that is lowered by itself, found softmax: it is decomposed before "
+        "algorithms are chosen\n",
+        "composite": "--op: expected an op that is lowered by itself, found composite: it has no ",
+        "while": "--op: expected an op that is a program alone, found while: begin with --op conv, and put "
+        "its class and a program of yours in\n",
+        "topp": "no op 'topp' in --op; did you mean 'topk'?",
+    }.items():
+        code, text = _new("algorithm", "mine", "--op", op, "--directory", str(tmp_path / op))
+        assert code == 2
+        assert text.startswith(f"error: {why}")
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     folder = tmp_path / "there"
     folder.mkdir()
