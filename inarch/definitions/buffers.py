@@ -136,6 +136,12 @@ class Buffer:
         return bool(np.may_share_memory(self.parts[0], other.parts[0]))
 
 
+def broadcast(domain: Domain, element: Element, shape: Sequence[int]) -> Element:
+    """The element with every part of that shape."""
+    parts = [np.broadcast_to(part, tuple(shape)) for part in domain.parts(element)]
+    return domain.element(parts, element.dtype)
+
+
 def strided(flat: Array, offset: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
     """Elements of `flat` by a linear form; a second dimension of `flat`, the bytes, stays last."""
     step = flat.strides[0]

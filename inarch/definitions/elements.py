@@ -206,22 +206,33 @@ def fold(
     name: str, x: Element, axes: Sequence[int], combine: Callable[..., Element], start: Element
 ) -> Element:
     """`start` and the elements along the leading `axes` as one, by the op `name`, which is `combine`."""
-    if not isinstance(x, Bounded):
+    if not isinstance(x, Bounded) and name in FOLDS:
         return combine(start, _reduced(name, x, axes))
-    if name in ("arith.addf", "arith.addi") and x.dtype.kind != "b":
+    if isinstance(x, Bounded) and name in ("arith.addf", "arith.addi") and x.dtype.kind != "b":
         total = x.sum(tuple(axes))
         # What `start` holds may be added first, and is rounded with each element then: a reduction that is
         # evaluated in parts is one sum.
         return combine(start, total.rounded_after(start) if total.is_float else total)
     count, rest = math.prod(x.shape[: len(axes)]), x.shape[len(axes) :]
-    flat = x.map(lambda part: part.reshape(count, *rest))
-    result = start
-    for index in range(count):
-        result = combine(result, flat.map(lambda part, index=index: part[index]))
-    if name == "arith.mulf" and isinstance(start, Bounded):
-        first = start.map(lambda part: part[None])
-        return result.in_any_order([first, flat])
-    return result
+    flat = _map(x, lambda part: part.reshape(count, *rest))
+    if name == "arith.mulf":
+        result = start
+        for index in range(count):
+            result = combine(result, _map(flat, lambda part, index=index: part[index]))
+        return result.in_any_order([_map(start, lambda part: part[None]), flat])
+    while count > 1:  # by halves, as any order gives the same
+        half = count // 2
+        if count % 2:
+            start = combine(start, _map(flat, lambda part: part[-1]))
+        left = _map(flat, lambda part, half=half: part[:half])
+        flat = combine(left, _map(flat, lambda part, half=half: part[half : 2 * half]))
+        count = half
+    return combine(start, _map(flat, lambda part: part[0]))
+
+
+def _map(x: Element, change: Callable[[Array], Array]) -> Element:
+    """The same of every part: a reshape, an index."""
+    return x.map(change) if isinstance(x, Bounded) else change(np.asarray(x))
 
 
 def _reduced(name: str, x: Element, axes: Sequence[int]) -> Element:

@@ -23,6 +23,7 @@ from inarch.definitions.access import (
     with_garbage,
     write_access,
 )
+from inarch.definitions.buffers import broadcast
 from inarch.definitions.elements import FOLDS, Element, fold
 from inarch.definitions.frame import Definition, Frame, definition_of
 from inarch.definitions.ops.points import Points, inside_of, origin, place, without
@@ -233,9 +234,7 @@ def _reduce(
         _run_terms(op.body.block, frame, [*elements, *accumulators], folds)
         terms = [frame.get(each.term) for each in folds]  # several may fold one term
         for number, (each, term) in enumerate(zip(folds, terms, strict=True)):
-            full = frame.domain.element(
-                [np.broadcast_to(part, shape) for part in frame.domain.parts(term)], term.dtype
-            )
+            full = broadcast(frame.domain, term, shape)
 
             def combine(a: Element, b: Element, each: _Fold = each) -> Element:
                 frame.values[each.op.operands[0]], frame.values[each.op.operands[1]] = a, b
