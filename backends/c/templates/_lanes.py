@@ -22,7 +22,7 @@ from inarch.backends.c.write.value.elementary import (
 )
 from inarch.backends.c.write.value.fused import fused_name, fused_text
 from inarch.backends.c.write.value.math import helpers_text
-from inarch.backends.c.write.value.ordered import ordered_macro
+from inarch.backends.c.write.value.ordered import ordered_name, ordered_texts
 from inarch.backends.c.write.value.several import several_helper, several_name, several_needs
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.scalars.functions import FUNCTIONS, ORDERS, SIGNS
@@ -234,8 +234,8 @@ class Writer:
         kind, bits = self.vector(dtype), self.vector(DTYPES[f"i{dtype.bits}"])
         a, b = (self.named(kind, self.splat(part, dtype)) for part in parts)
         if dtype.is_float:
-            name, text = ordered_macro(function, self.lanes, dtype)
-            self._macros[text] = None
+            name = ordered_name(function, self.lanes, dtype)
+            self._macros[ordered_texts(self.lanes)[name]] = None
             return f"{name}({a}, {b}, {kind}, {bits})"
         mask = self.named(bits, f"({bits})({a} {ORDERS[function]} {b})")
         return f"({kind})(({mask} & ({bits}){a}) | (~{mask} & ({bits}){b}))"

@@ -59,8 +59,7 @@ def strip_lanes(op: NestOp, nest: LoopNest, vector_bytes: int) -> int | None:
     ops = [one for one in op.body.block.ops if not one.has_trait(IsTerminator)]
     if any(element(value.type) != f32 for one in ops for value in (*one.operands, *one.results)):
         return None
-    known = all(is_native(one) or our_function(one) for one in ops)
-    return lanes if known and any(map(our_function, ops)) else None
+    return lanes if all(map(is_native, ops)) and any(map(our_function, ops)) else None
 
 
 def emit_strips(op: NestOp, nest: LoopNest, lanes: int, scope: Scope) -> None:

@@ -13,22 +13,21 @@ from xdsl.ir import Operation
 from xdsl.ir.affine import AffineExpr
 from xdsl.traits import IsTerminator
 
+from inarch.core.scalars.functions import of_op
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.types import dtype_of, i1
+from inarch.ir.types import dtype_of, f32, i1
 from inarch.machine.target import Target
 from inarch.passes.loop.nests.chains import fresh_label
 from inarch.passes.loop.nests.transform import reorder, replace_iterators, strides_along
 
 _FEWEST_BYTES = 16
 """Bytes of the smallest vector that is profitable: a register of SSE and NEON."""
-_NATIVE = (
-    *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp),
-    *(arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp),
-    *(arith.MaximumfOp, arith.MinimumfOp, arith.MaxSIOp, arith.MinSIOp),
-    *(arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.ExtSIOp, arith.UIToFPOp, arith.ExtUIOp),
+_CASTS = (
+    *(arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.UIToFPOp),
+    *(arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp),
 )
 
 
@@ -36,9 +35,15 @@ def is_native(op: Operation) -> bool:
     """Whether the emitter has a form of the op for whole vectors (or it is a constant, or the end)."""
     if isinstance(op, arith.ConstantOp) or op.has_trait(IsTerminator):
         return True
-    return isinstance(op, _NATIVE) and all(
-        value.type != i1 for value in (*op.operands, *op.results)
-    )
+    if any(value.type == i1 for value in (*op.operands, *op.results)):
+        return False
+    row, _ = of_op(op.name)
+    of_floats = op.name == row.floats
+    if row.has_vectors:
+        return op.results[0].type == f32
+    if row.sign:
+        return of_floats or row.name != "div"
+    return bool(row.order) or (of_floats and row.name in ("neg", "abs")) or isinstance(op, _CASTS)
 
 
 def run_in_lanes(nest: NestOp, target: Target) -> None:

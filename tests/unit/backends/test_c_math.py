@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from compilers import c_compilers
-from inarch.backends.c.write.value.elementary import TOGETHER, VECTORS, vector_helpers, vector_name
+from inarch.backends.c.write.value.elementary import TOGETHER, VECTORS, vector_name
 from inarch.backends.c.write.value.math import helpers_text
-from inarch.backends.c.write.value.several import several_helper, several_name, several_needs
+from inarch.backends.c.write.value.several import several_name
 
 Array = np.ndarray[Any, Any]
 
@@ -159,11 +159,13 @@ def test_a_lane_of_a_vector_is_a_number(
     names = [name for name in VECTORS if name != "sqrt"]
     text = [
         "#include <stdint.h>\n",
-        helpers_text(f"inarch_{name}_f32" for name in names),
-        vector_helpers(
-            {*VECTORS, *(need for name in names for need in several_needs(name))}, lanes
+        helpers_text(
+            [
+                *(f"inarch_{name}_f32" for name in names),
+                *(vector_name(name, lanes) for name in VECTORS),
+                *(several_name(name, lanes) for name in names),
+            ]
         ),
-        *(several_helper(name, lanes) for name in names),
         f"typedef float mem __attribute__(({kind}));\n",
     ]
     for name in VECTORS:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from compilers import c_compilers
-from inarch.backends.c.write.value.ordered import ordered_macro
+from inarch.backends.c.write.value.elementary import vector_name
+from inarch.backends.c.write.value.math import helpers_text
+from inarch.backends.c.write.value.ordered import BOUNDS, ordered_name
 from inarch.core.dtypes import DTYPES
 from inarch.machine.target import native
 
@@ -24,8 +26,8 @@ SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.5, 1e-45, 3e38)
 def _c(function: str, dtype: str, nbytes: int) -> str:
     """A C function that stores the larger or smaller lanes of two vectors."""
     kind = DTYPES[dtype]
-    name, macro = ordered_macro(function, nbytes // kind.nbytes, kind)
-    return f"""{macro}
+    name = ordered_name(function, nbytes // kind.nbytes, kind)
+    return f"""
 void {function}_{dtype}_{nbytes}(const {kind.c} *x, const {kind.c} *y, {kind.c} *out)
 {{
     typedef {kind.c} vec __attribute__((vector_size({nbytes})));
@@ -35,6 +37,21 @@ void {function}_{dtype}_{nbytes}(const {kind.c} *x, const {kind.c} *y, {kind.c} 
     __builtin_memcpy(&b, y, {nbytes});
     const vec found = {name}(a, b, vec, ints);
     __builtin_memcpy(out, &found, {nbytes});
+}}
+"""
+
+
+def _bounded(function: str, nbytes: int) -> str:
+    """The same of the number y[0] and a vector."""
+    lanes = nbytes // 4
+    name = vector_name(BOUNDS[function], lanes)
+    return f"""
+void bounded_{function}_{nbytes}(const float *x, const float *y, float *out)
+{{
+    inarch_v{lanes}f32 a;
+    __builtin_memcpy(&a, x, {nbytes});
+    a = {name}(y[0], a);
+    __builtin_memcpy(out, &a, {nbytes});
 }}
 """
 
@@ -49,11 +66,28 @@ WIDER = [
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("most", [0, 16, *WIDER])
 def test_nan_where_either_is(compiler: str, most: int, tmp_path: Path) -> None:
-    """As `numpy.maximum`, the sign of a zero aside; `most` bytes of a vector have an instruction."""
+    """As `numpy.maximum`, the sign of a zero aside; `most` bytes of a vector have an instruction.
+
+    So are a number and a vector.
+    """
     widths = [nbytes for nbytes in FLAGS if nbytes <= native().vector_bytes]
     cases = list(product(("max", "min"), ("f32", "f64"), widths))
-    (tmp_path / "it.c").write_text("".join(_c(*case) for case in cases))
-    command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *FLAGS.get(most, [])]
+    bounded = list(product(BOUNDS, widths))
+    texts = [*(_c(*case) for case in cases), *(_bounded(*case) for case in bounded)]
+    names = [ordered_name(name, n // DTYPES[kind].nbytes, DTYPES[kind]) for name, kind, n in cases]
+    names += [vector_name(BOUNDS[name], nbytes // 4) for name, nbytes in bounded]
+    text = "".join(["#include <stdint.h>\n", helpers_text(names), *texts])
+    (tmp_path / "it.c").write_text(text)
+    command = [
+        compiler,
+        "-std=c11",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-psabi",
+        *FLAGS.get(most, []),
+    ]
     command += ["-shared", "-fPIC", "it.c", "-o", "it.so"]
     subprocess.run(command, cwd=tmp_path, check=True)
     library = ctypes.CDLL(str(tmp_path / "it.so"))
@@ -68,3 +102,12 @@ def test_nan_where_either_is(compiler: str, most: int, tmp_path: Path) -> None:
             library[f"{function}_{dtype}_{nbytes}"](*arguments)
         reference = np.maximum if function == "max" else np.minimum
         np.testing.assert_array_equal(found, reference(a, b), f"{function} {dtype} {nbytes}")
+    values = np.array([*SPECIAL] * 8, np.float32)  # whole vectors of each width
+    for (function, nbytes), bound in product(bounded, SPECIAL[2:]):
+        found, limit = np.empty_like(values), np.array([bound], np.float32)
+        for at in range(0, values.size, nbytes // 4):
+            arrays = (values[at:], limit, found[at:])
+            arguments = (part.ctypes.data_as(ctypes.c_void_p) for part in arrays)
+            library[f"bounded_{function}_{nbytes}"](*arguments)
+        reference = np.maximum if function == "max" else np.minimum
+        np.testing.assert_array_equal(found, reference(values, limit), f"{function} {bound}")

@@ -127,7 +127,8 @@ def expression(op: Operation, operands: Sequence[str], need: Need) -> str:
     return text
 
 
-def _is_number(value: SSAValue) -> bool:
+def is_number(value: SSAValue) -> bool:
+    """Whether it is a constant float, and no NaN."""
     found = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
     return isinstance(found, FloatAttr) and not isnan(found.value.data)
 
@@ -181,7 +182,7 @@ def _bitwise(op: Operation, values: Sequence[str], sign: str) -> str:
 def _ordered(op: Operation, values: Sequence[str], name: str, need: Need) -> str:
     dtype = element(op.results[0].type).name
     for at, operand in enumerate(op.operands):
-        if _is_number(operand):
+        if is_number(operand):
             bound = need(f"inarch_{_BOUNDS[type(op)]}_{dtype}")
             return _call(bound, (values[1 - at], values[at]))
     return _call(need(f"inarch_{name}_{dtype}"), values)

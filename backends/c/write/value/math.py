@@ -14,6 +14,7 @@ from inarch.backends.c.types import literal
 from inarch.backends.c.write.transpose import HELPERS as TRANSPOSES
 from inarch.backends.c.write.value.elementary import SCALARS
 from inarch.backends.c.write.value.fused import fused_name, fused_text, scalar_text
+from inarch.backends.c.write.value.ordered import ordered_texts
 from inarch.backends.c.write.value.several import several_texts
 from inarch.core.dtypes import DTYPES, DType
 
@@ -220,18 +221,25 @@ _HELPERS: dict[str, str] = {
 }
 
 
+def _lanes(name: str) -> int:
+    """The lanes of a helper of vectors: 8 of `inarch_exp_v8f32`."""
+    found = re.search(r"_v(\d+)f\d+(?:_x\d)?$", name, re.IGNORECASE)
+    assert found is not None, name
+    return int(found[1])
+
+
 def helpers_text(names: Iterable[str]) -> str:
     """The C of the helpers `names` and of those that they call, each once, callees first."""
     wanted = set(names)
     # Those of vectors are spelled for the lanes that are asked for: all would take each process 20 ms.
-    lanes = {
-        int(found[1])
-        for name in wanted
-        if (found := re.fullmatch(r"inarch_\w+_v(\d+)f32(_x\d)?", name))
-    }
-    table = _HELPERS | {
-        name: text for n in sorted(lanes) for name, text in several_texts(n).items()
-    }
+    table = dict(_HELPERS)
+    for name in sorted(wanted - table.keys(), key=lambda name: (_lanes(name), name)):
+        lanes = _lanes(name)
+        if name.isupper():
+            table |= ordered_texts(lanes)
+        else:
+            table |= several_texts(lanes)
+            wanted.add(f"inarch_types_v{lanes}f32")
     pending = list(wanted)
     while pending:
         text = table[pending.pop()]

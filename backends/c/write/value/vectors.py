@@ -1,7 +1,8 @@
 """Scalar ops on vector registers (GCC's vector extensions, which Clang and g++ have too).
 
-What has no vector form in C is done lane by lane with the scalar expression, so that every op works and
-gives the same result at every width.
+All C on lanes is written here: of nests, templates and epilogues, on 1 lane (numbers) or more. What has no
+vector form in C is done lane by lane with the scalar expression, so that every op works and gives the same
+result at every width.
 """
 
 from __future__ import annotations
@@ -15,11 +16,17 @@ from xdsl.traits import IsTerminator
 
 from inarch.backends.c.plan.linear import LoopNest
 from inarch.backends.c.text import atom, unwrapped
-from inarch.backends.c.types import element, unsigned
+from inarch.backends.c.types import element, literal, unsigned
 from inarch.backends.c.write.scope import Scope, Values, VectorType
-from inarch.backends.c.write.value.elementary import TOGETHER
-from inarch.backends.c.write.value.expressions import constant_text, expression, our_function
+from inarch.backends.c.write.value.elementary import TOGETHER, vector_name
+from inarch.backends.c.write.value.expressions import (
+    constant_text,
+    expression,
+    is_number,
+    our_function,
+)
 from inarch.backends.c.write.value.fused import fused_name
+from inarch.backends.c.write.value.ordered import BOUNDS, ordered_name
 from inarch.backends.c.write.value.several import several_name
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.scalars.functions import of_op
@@ -28,13 +35,12 @@ from inarch.dialects.loop.scalar import PointOp
 from inarch.passes.loop.nests.arg_reduce import sources_of
 from inarch.passes.loop.nests.lanes import is_native
 
-_CASTS = (arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.ExtSIOp)
 _UNSIGNED_CASTS = (arith.UIToFPOp, arith.ExtUIOp)
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value while a tile is written: the same in all lanes (a scalar), or a vector."""
+    """C that is a value: the same in all lanes (a scalar), or a vector."""
 
     text: str
     is_vector: bool
@@ -43,7 +49,10 @@ class Value:
 def evaluate_lanes(
     block: Block, arguments: Mapping[SSAValue, Value], lanes: int, scope: Scope
 ) -> list[Value]:
-    """What `block` yields on `lanes` lanes at once, given its arguments and its `loop.point`s."""
+    """What `block` yields on `lanes` lanes at once, given its arguments and its `loop.point`s.
+
+    A constant that is given is read from there.
+    """
     last = block.last_op
     assert last is not None, "the verifier has seen to it"
     ops = [op for op in block.ops if not op.has_trait(IsTerminator)]
@@ -77,7 +86,7 @@ def evaluate_several(
         operands = [[_value_of(operand, each, scope) for operand in op.operands] for each in values]
         function = our_function(op)
         if function is not None and operands[0][0].is_vector:
-            found = _several(function, [each[0].text for each in operands], lanes, scope)
+            found = on_several(function, [each[0].text for each in operands], lanes, scope)
             for each, value in zip(values, found, strict=True):
                 each[op.results[0]] = value
             continue
@@ -86,10 +95,10 @@ def evaluate_several(
     return [_value_of(last.operands[0], each, scope) for each in values]
 
 
-def _several(function: str, texts: Sequence[str], lanes: int, scope: Scope) -> list[Value]:
+def on_several(function: str, texts: Sequence[str], lanes: int, scope: Scope) -> list[Value]:
+    """A function of our own of `TOGETHER` vectors of f32."""
     kind = f"inarch_v{lanes}f32"
     names = [scope.names.fresh("y") for _ in texts]
-    scope.unit.need(f"inarch_types_v{lanes}f32")
     scope.writer.line(f"{kind} {', '.join(names)};")
     call = scope.unit.need(several_name(function, lanes))
     pairs = (f"{unwrapped(text)}, &{name}" for text, name in zip(texts, names, strict=True))
@@ -120,13 +129,13 @@ def _evaluate_op(op: Operation, values: dict[SSAValue, Value], lanes: int, scope
         return  # a product that is fused is written where it is added
     result = op.results[0]
     if isinstance(op, arith.ConstantOp):
-        values[result] = Value(constant_text(op), is_vector=False)
+        values.setdefault(result, Value(constant_text(op), is_vector=False))
         return
     product = fused_product(op)
     if product is not None:
         (term,) = [value for value in op.operands if value is not product.result]
         parts = [_value_of(operand, values, scope) for operand in (*product.operands, term)]
-        values[result] = _fused(parts, element(result.type), lanes, scope)
+        values[result] = fused(parts, element(result.type), lanes, scope)
         return
     operands = [_value_of(operand, values, scope) for operand in op.operands]
     values[result] = _evaluate(op, operands, lanes, scope)
@@ -142,12 +151,10 @@ def _evaluate(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope
     if not is_native(op):
         return Value(_lane_by_lane(op, operands, kind, scope), is_vector=True)
     text = _native(op, operands, lanes, scope)
-    if of_op(op.name)[0].order:
-        single = True  # named already
-    return Value(text if single else scope.declare(kind.c, "t", text), is_vector=True)
+    return Value(text if single else _named(text, kind, scope), is_vector=True)
 
 
-def _fused(parts: Sequence[Value], dtype: DType, lanes: int, scope: Scope) -> Value:
+def fused(parts: Sequence[Value], dtype: DType, lanes: int, scope: Scope) -> Value:
     """A product and a sum with one rounding."""
     if not any(part.is_vector for part in parts):
         name = scope.unit.need(f"inarch_fma_{dtype.name}")
@@ -173,8 +180,14 @@ def _native(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) 
     row, _ = of_op(op.name)
     if row.sign and op.name == row.floats:
         return f"{texts[0]} {row.sign} {texts[1]}"
-    if isinstance(op, arith.NegfOp):
+    if row.name == "neg":
         return f"-{texts[0]}"
+    if row.name == "abs":
+        bits = DTYPES[f"i{dtype.bits}"]
+        mask = literal((1 << (dtype.bits - 1)) - 1, bits)
+        return f"({kind.c})(({scope.unit.vector(bits, lanes).c}){texts[0]} & {mask})"
+    if row.has_vectors:
+        return f"{scope.unit.need(vector_name(row.name, lanes))}({unwrapped(texts[0])})"
     if row.sign:  # unsigned, so that they wrap
         wide = scope.unit.vector(unsigned(dtype), lanes)
         parts = [
@@ -183,8 +196,7 @@ def _native(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) 
         ]
         return f"({kind.c})({parts[0]} {row.sign} {parts[1]})"
     if row.order:
-        return _ordered(row.order, operands, kind, scope)
-    assert isinstance(op, (*_CASTS, *_UNSIGNED_CASTS)), "is_native admits no other op"
+        return _ordered(op, operands, kind, scope)
     source = element(op.operands[0].type)
     if isinstance(op, _UNSIGNED_CASTS):
         bits = scope.unit.vector(unsigned(source), lanes)
@@ -197,18 +209,27 @@ def _named(text: str, kind: VectorType, scope: Scope) -> str:
     return text if text.isidentifier() else scope.declare(kind.c, "t", text)
 
 
-def _ordered(sign: str, operands: Sequence[Value], kind: VectorType, scope: Scope) -> str:
-    """The larger or smaller, NaN when either is; C has no `?:` on vectors, so by a mask of all ones."""
+def _ordered(op: Operation, operands: Sequence[Value], kind: VectorType, scope: Scope) -> str:
+    """The larger or smaller, NaN when either is; with a number it is one instruction."""
+    row, is_signed = of_op(op.name)
+    dtype, lanes = DTYPES[kind.dtype], kind.lanes
+    for bound, one, other in zip(op.operands, operands, operands[::-1], strict=True):
+        if dtype == DTYPES["f32"] and is_number(bound):
+            name = scope.unit.need(vector_name(BOUNDS[row.name], lanes))
+            return f"{name}({unwrapped(one.text)}, {unwrapped(other.text)})"
     a, b = (
         _named(operand.text, kind, scope)
         if operand.is_vector
         else scope.share(kind.c, "all", splat(operand.text, kind))
         for operand in operands
     )
-    dtype = DTYPES[kind.dtype]
-    bits = scope.unit.vector(DTYPES[f"i{dtype.bits}"], kind.lanes)
-    test = f"({a} {sign} {b}) | ({a} != {a})" if dtype.is_float else f"{a} {sign} {b}"
-    mask = scope.declare(bits.c, "mask", f"({bits.c})({test})")
+    bits = scope.unit.vector(DTYPES[f"i{dtype.bits}"], lanes)
+    if dtype.is_float:
+        name = scope.unit.need(ordered_name(row.name, lanes, dtype))
+        return f"{name}({a}, {b}, {kind.c}, {bits.c})"
+    # C has no `?:` on vectors: by a mask of all ones.
+    sign = "" if is_signed else f"({scope.unit.vector(unsigned(dtype), lanes).c})"
+    mask = scope.declare(bits.c, "mask", f"({bits.c})({sign}{a} {row.order} {sign}{b})")
     picked = f"({kind.c})(({mask} & ({bits.c}){a}) | (~{mask} & ({bits.c}){b}))"
     return scope.declare(kind.c, "t", picked)
 

@@ -56,4 +56,22 @@ func.func private @transposed(%a: memref<6x4x8xf32>, %c: memref<8x5xf32>) {
   }
   func.return
 }
+
+// Functions of whole vectors, as in templates and epilogues; a number bounds in one instruction.
+// CHECK-LABEL: void inarch_kernel_functions(const float *__restrict a, const float *__restrict b, float *__restrict c){{$}}
+// CHECK:      const v8f32 t = inarch_exp_v8f32((v8f32)((v8i32)a_value & 2147483647));
+// CHECK-NEXT: const v8f32 all = {b_value, {{.*}}
+// CHECK-NEXT: acc_0 = inarch_atmost_v8f32(6.0f, INARCH_MAXIMUM_V8F32(t, all, v8f32, v8i32));
+func.func private @functions(%a: memref<4x8xf32>, %b: memref<4xf32>, %c: memref<4x8xf32>) {
+  loop.nest (m = 4, n = 8 vector) ins(%a[m, n] : memref<4x8xf32>, %b[m] : memref<4xf32>) outs(%c[m, n] init 0.0 : memref<4x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %size = math.absf %x : f32
+    %e = math.exp %size : f32
+    %large = arith.maximumf %e, %y : f32
+    %six = arith.constant 6.0 : f32
+    %small = arith.minimumf %large, %six : f32
+    loop.yield %small : f32
+  }
+  func.return
+}
 }
