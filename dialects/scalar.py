@@ -11,6 +11,7 @@ the op.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import copysign, inf
 from struct import pack
@@ -20,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
-from inarch.core.scalars.functions import FUNCTIONS
+from inarch.core.scalars.functions import FUNCTIONS, OF_MEANINGS, Function
 from inarch.ir.payload.lazy import arith, math, scalar_op
 from inarch.ir.types import dtype_of, f32, i1, mlir_type, storage_type
 
@@ -180,7 +181,9 @@ class Scalar:
 
     def function(self, name: str, *others: Scalar | Number) -> Scalar:
         """A scalar function by its row's name, `x.function("exp")`, of elements of one dtype."""
-        row, dtype = FUNCTIONS[name], self.dtype
+        row, dtype = FUNCTIONS.get(name) or OF_MEANINGS[name], self.dtype
+        if row.define is not None:
+            return self._defined(row, others)
         op = row.floats if dtype.is_float else row.unsigned if dtype.is_unsigned else row.signed
         match name:
             case "relu":
@@ -196,6 +199,20 @@ class Scalar:
                 for argument in arguments[1:]:
                     _check_dtypes(self, argument)
                 return self._emit(scalar_op(op)(*(each.value for each in arguments)))
+
+    def _defined(self, row: Function, others: Sequence[Scalar | Number]) -> Scalar:
+        """A function of others by its definition."""
+        assert row.define is not None
+        if row.is_float_only and not self.dtype.is_float:
+            raise InarchError(f"expected another dtype than {self.dtype.name} for {row.name}")
+        found = row.define(self, *(self._constant(other) for other in others))
+        if not isinstance(found, Scalar) or found.dtype != self.dtype:
+            what = found.dtype.name if isinstance(found, Scalar) else type(found).__name__
+            raise InarchError(
+                f"function '{row.name}': expected `define` to give an element of {self.dtype.name}, "
+                f"found {what}"
+            )
+        return found
 
     def cast(self, dtype: DType | str) -> Scalar:
         """To another dtype: floats truncate towards zero, to bool means `!= 0`."""

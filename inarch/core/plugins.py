@@ -151,13 +151,15 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     def add(self, module: ModuleType, name: str, path: Path) -> bool:
         """Takes `module`'s constant as `name`; False when it does not define one of this kind.
 
-        Raises UsageError when another file has the name, or one of ours or of a package, and where the
-        constant has another name than its file: that one may be of something else.
+        Raises UsageError when another file has the name, or one of ours or of a package, where the constant
+        has another name than its file (that one may be of something else), and for one that is not sound.
         """
         if not hasattr(module, self.constant):
             return False
         self._check_name(getattr(module, self.constant), name, path, "--load: ")
         self._check_free(name, path)
+        if self._check is not None:
+            self._check(getattr(module, self.constant), name)
         self._loaded[name] = Origin(module.__name__, self.constant, str(path))
         self._revision = next(self._revisions)
         return True

@@ -15,6 +15,7 @@ _TABLES = {
     "definitions": ("inarch.definitions.frame", "FAMILIES"),
     "dialects": ("inarch.dialects", "DIALECTS"),
     "frontends": ("inarch.frontends", "FRONTENDS"),
+    "functions": ("inarch.core.scalars.functions", "OF_OTHERS"),
     "hosts": ("inarch.backends", "HOSTS"),
     "loaders": ("inarch.runtime.loaders", "LOADERS"),
     "lowerings": ("inarch.passes.lower.graph_to_loop", "RULES"),

@@ -12,7 +12,7 @@ from xdsl.irdl import operand_def, result_def
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
-from inarch.core.scalars.functions import FUNCTIONS, Function
+from inarch.core.scalars.functions import FUNCTIONS, OF_MEANINGS, Function
 from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
@@ -53,7 +53,8 @@ class ElementwiseOp(StructuredOp):
 
     @property
     def _row(self) -> Function:
-        return FUNCTIONS[self.FUNCTION or self.name.removeprefix("graph.")]
+        name = self.FUNCTION or self.name.removeprefix("graph.")
+        return FUNCTIONS.get(name) or OF_MEANINGS[name]
 
     def result_element(self) -> Attribute:
         """The result's element type: that of the last operand."""

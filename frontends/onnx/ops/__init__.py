@@ -13,9 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from xdsl.ir import SSAValue
+
 from inarch.core.errors import UsageError
 from inarch.core.plugins import Extensions
-from inarch.frontends.onnx.node import Converter
+from inarch.core.scalars.functions import OF_OTHERS, Function
+from inarch.dialects.function import op_of
+from inarch.frontends.onnx.node import Converter, Node
 
 FAMILIES: Extensions[Mapping[str, Converter]] = Extensions(
     "inarch.frontends.onnx.ops", "CONVERTERS", in_rooms=True
@@ -27,15 +31,23 @@ def converters() -> Mapping[str, Converter]:
 
     A family that cannot be imported is a warning: the operators of the others stay usable.
     """
-    return _converters(FAMILIES.revision)
+    return _converters(FAMILIES.revision, OF_OTHERS.revision)
 
 
 @lru_cache(maxsize=1)
-def _converters(revision: int) -> Mapping[str, Converter]:
-    del revision  # by which it is kept
+def _converters(*revisions: int) -> Mapping[str, Converter]:
+    del revisions  # by which it is kept
     found: dict[str, Converter] = {}
     homes: dict[str, str] = {}
-    for family, of_family in FAMILIES.working("its operators are unknown"):
+    functions = {
+        row.onnx: _function(row)
+        for _, row in OF_OTHERS.working("its operator is unknown")
+        if row.onnx
+    }
+    for family, of_family in [
+        *FAMILIES.working("its operators are unknown"),
+        ("functions", functions),
+    ]:
         for op, converter in of_family.items():
             if op in found:
                 raise UsageError(
@@ -44,3 +56,12 @@ def _converters(revision: int) -> Mapping[str, Converter]:
                 )
             found[op], homes[op] = converter, family
     return found
+
+
+def _function(row: Function) -> Converter:
+    """Of the operator that is a scalar function of others."""
+
+    def convert(node: Node) -> SSAValue:
+        return node.emit(op_of(row), *(node.x(index) for index in range(row.arity)))
+
+    return convert

@@ -1,17 +1,21 @@
 """Scalar functions: one row each. What any layer knows of a function by its name is in its row.
 
 A row has no C and no NumPy itself, but their names: nothing is imported for it. The C of our own functions,
-which is numerics, is `backends/c/write/value/elementary.py`.
+which is numerics, is `backends/c/write/value/elementary.py`. Others add a row by a file that defines
+`FUNCTION` (docs/extending.md): what it is by the functions here, and by NumPy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inarch.core.dtypes import DTYPES
+from inarch.core.errors import UsageError
 from inarch.core.lazy import Array, np
+from inarch.core.plugins import API_VERSION, Extensions
 from inarch.core.rounding import LIBRARY_ULPS, OURS_ULPS
 
 LIBRARY = 100
@@ -63,6 +67,14 @@ class Function:
     """Whether it makes whole numbers of whole numbers, exactly."""
     in_meanings: bool = False
     """Whether meanings of kernels may have it."""
+    define: Callable[..., Any] | None = None
+    """Of a function of others: its value by functions that there are, traced once on a `Scalar` an argument.
+
+    Its C on numbers and on vectors, what it costs and how far off it may be follow from that.
+    """
+    onnx: str = ""
+    """Of a function of others: the ONNX operator that it is, such as `com.example.Softsign`; empty: none."""
+    api: int = API_VERSION
 
     @property
     def library(self) -> str:
@@ -251,15 +263,70 @@ BY_OP: Mapping[str, tuple[Function, bool | None]] = {
 }
 """The name of an op -> its function, and whether its integers are signed (None: it makes no difference)."""
 
-OF_MEANINGS: Mapping[str, Function] = {
-    name: row for name, row in FUNCTIONS.items() if row.in_meanings
-}
+
+class _OfMeanings(Mapping[str, Function]):
+    """Ours, then those of others, which are looked for where a name is none of ours."""
+
+    def __init__(self) -> None:
+        self._ours = {name: row for name, row in FUNCTIONS.items() if row.in_meanings}
+
+    def __getitem__(self, name: str) -> Function:
+        if name in self._ours:
+            return self._ours[name]
+        if _file_name(name) not in OF_OTHERS:
+            raise KeyError(name)
+        return OF_OTHERS[_file_name(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ours or (isinstance(name, str) and _file_name(name) in OF_OTHERS)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._ours, *(name.replace("-", "_") for name in OF_OTHERS)])
+
+    def __len__(self) -> int:
+        return len(self._ours) + len(OF_OTHERS)
+
+
+def _file_name(name: str) -> str:
+    """What a function of others is found by."""
+    return name.replace("_", "-")
+
+
+def _check(thing: object, name: str) -> None:
+    """Raises UsageError for a row that is not sound."""
+    begin = f"function '{name}'"
+    if not isinstance(thing, Function):
+        raise UsageError(
+            f"{begin}: expected FUNCTION to be a Function, found {type(thing).__name__}"
+        )
+    if _file_name(thing.name) != name or not thing.name.isidentifier():
+        raise UsageError(f"{begin}: expected the name of its file, found '{thing.name}'")
+    if thing.name in FUNCTIONS or thing.name in DTYPES:
+        raise UsageError(f"{begin}: Inarch has a function or a dtype of that name; rename the file")
+    if thing.define is None:
+        raise UsageError(
+            f"{begin}: expected `define`, its value by other functions, of which its C is made; found none"
+        )
+    if not callable(thing.numpy):
+        raise UsageError(f"{begin}: expected `numpy`, its value by NumPy, found {thing.numpy!r}")
+    if thing.arity not in (1, 2):
+        raise UsageError(f"{begin}: expected an arity of 1 or 2, found {thing.arity}")
+
+
+OF_OTHERS: Extensions[Function] = Extensions(
+    "inarch.core.scalars", "FUNCTION", entry_group="inarch.functions", check=_check
+)
+"""Functions that files of others define, by the name of the file."""
+
+OF_MEANINGS: Mapping[str, Function] = _OfMeanings()
 """The functions of kernels; `max`, `min` and `relu` propagate NaN. `rounded` is its argument: a product that
 is rounded before it is added to a sum."""
 
-SIGNS: Mapping[str, str] = {name: row.sign for name, row in OF_MEANINGS.items() if row.sign}
+SIGNS: Mapping[str, str] = {
+    name: row.sign for name, row in FUNCTIONS.items() if row.sign and row.in_meanings
+}
 """The functions of meanings that are operators of C."""
-ORDERS: Mapping[str, str] = {name: row.order for name, row in OF_MEANINGS.items() if row.order}
+ORDERS: Mapping[str, str] = {name: row.order for name, row in FUNCTIONS.items() if row.order}
 """Those that pick one of two numbers, by a comparison."""
 
 
@@ -271,16 +338,11 @@ def of_op(name: str) -> tuple[Function, bool | None]:
     return BY_OP.get(name, (_UNKNOWN, None))
 
 
-def is_commutative(name: str) -> bool:
-    """Whether the arguments of a function of meanings, or of a cast, may be exchanged."""
-    return name in OF_MEANINGS and OF_MEANINGS[name].commutes
-
-
 def operations(function: str) -> int:
     """Of a function of meanings, or of an op of the IR (`math.exp`, `arith.addf`), on one vector.
 
     >>> operations("add"), operations("math.exp"), operations("math.powf"), operations("math.ctpop")
     (1, 22, 100, 100)
     """
-    row = OF_MEANINGS.get(function) or of_op(function)[0]
+    row = of_op(function)[0] if "." in function else OF_MEANINGS.get(function, _UNKNOWN)
     return LIBRARY if row is _UNKNOWN and function.startswith("math.") else row.operations

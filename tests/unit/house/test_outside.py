@@ -66,6 +66,14 @@ EVERY = (
         "[1.0, 4.0, 9.0]",
     ),
     Outside(
+        "functions",
+        "softsign",
+        "inarch.functions",
+        "softsign.py",
+        "cli('run softsign.mlir --check softsign.mlir')",
+        "check out0: agrees",
+    ),
+    Outside(
         "passes",
         "drop-abs-of-relu",
         "inarch.passes",
@@ -257,7 +265,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     site, folder = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("work")
     for one in EVERY:
         install(site, one)
-    for name in ("square.mlir", "collapse.mlir"):
+    for name in ("square.mlir", "softsign.mlir", "collapse.mlir"):
         (folder / name).write_text(example("extending.md", name))
     (folder / "product.mlir").write_text(example("algorithms.md", "product.mlir"))
     (folder / "sums.mlir").write_text(example("microkernels.md", "sums.mlir"))
