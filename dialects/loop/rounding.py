@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.nest import NestOp, YieldOp
 
 ROUNDED = "inarch.rounded"
 """The attribute of a product that is rounded before it is added."""
@@ -65,3 +65,9 @@ def round_product(value: SSAValue) -> None:
     product = value.owner
     if isinstance(product, arith.MulfOp) and is_fused(product):
         product.attributes[ROUNDED] = UnitAttr()
+
+
+def applied_in(block: Block) -> list[str]:
+    """The ops of a body that take time; a product that is added with one rounding is one with the sum."""
+    untimed = (YieldOp, arith.ConstantOp)
+    return [op.name for op in block.ops if not isinstance(op, untimed) and not is_fused(op)]

@@ -37,6 +37,22 @@ class Normal:
     """Of the accumulator, as the element `target`, and of other operands."""
     target: Element
 
+    @property
+    def applied(self) -> list[str]:
+        """The functions of a step, as often as they are applied; a summed product is one."""
+        own = applied(self.update)
+        if self.operator is None:
+            return own
+        is_product = isinstance(self.update, Apply) and self.update.function == "mul"
+        return [self.operator, *(own[1:] if self.operator == "add" and is_product else own)]
+
+
+def applied(expression: Expression) -> list[str]:
+    """The functions and casts of an expression, as often as they are applied, from the outermost one."""
+    if not isinstance(expression, Apply):
+        return []
+    return [expression.function, *(name for part in expression.arguments for name in applied(part))]
+
 
 def normal(meaning: Meaning) -> Normal:
     """The meaning in this shape. Raises UnsupportedError, naming the statement that does not fit."""

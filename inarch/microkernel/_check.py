@@ -18,6 +18,7 @@ from inarch.meaning import (
     Expression,
     Meaning,
     Number,
+    applied,
     elements,
     expression_text,
     free_sizes,
@@ -106,10 +107,7 @@ def dtype_of(expression: Expression, dtypes: Mapping[str, str]) -> str | None:
 
 def functions_of(expression: Expression) -> tuple[str, ...]:
     """The functions and casts of an expression, each once."""
-    if not isinstance(expression, Apply):
-        return ()
-    inner = [name for part in expression.arguments for name in functions_of(part)]
-    return tuple(dict.fromkeys([expression.function, *inner]))
+    return tuple(dict.fromkeys(applied(expression)))
 
 
 def check_finish(

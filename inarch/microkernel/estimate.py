@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from math import prod
 
 from inarch.core.dtypes import DTYPES
-from inarch.core.scalars.functions import operations
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
-from inarch.meaning import Apply, Element, Expression, Iterator, Normal, elements
+from inarch.machine.work import body_cycles
+from inarch.meaning import Element, Iterator, Normal, elements
 from inarch.microkernel._data import Microkernel
 
 
@@ -39,7 +39,7 @@ def estimated_cycles(
         return prod(each)
 
     width = used * nbytes
-    work = _operations(shape) * vectors(frozenset(points)) * machine.fma.cycles(width)
+    work = vectors(frozenset(points)) * body_cycles(shape.applied, width, machine)
     loads = sum(
         vectors(names) * machine.loads.cycles(width if lane in names else nbytes)
         for names in map(_moving, dict.fromkeys(elements(shape.update)))
@@ -67,16 +67,3 @@ def _moving(element: Element) -> frozenset[str]:
     return frozenset(
         term.iterator for index in element.indices for term in index if term.iterator is not None
     )
-
-
-def _operations(shape: Normal) -> int:
-    """Of one point; a product that is added to a sum is one."""
-    own = _count(shape.update)
-    is_fused = isinstance(shape.update, Apply) and shape.update.function == "mul"
-    return max(1, own + (shape.operator is not None) - (shape.operator == "add" and is_fused))
-
-
-def _count(expression: Expression) -> int:
-    if not isinstance(expression, Apply):
-        return 0
-    return operations(expression.function) + sum(map(_count, expression.arguments))

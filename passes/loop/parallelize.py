@@ -21,7 +21,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from inarch.core.errors import InarchError, UsageError
-from inarch.core.scalars.functions import operations
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
@@ -32,8 +31,9 @@ from inarch.dialects.loop.footprint import Form
 from inarch.dialects.loop.indirect import iterators_of, iterators_written
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
-from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
+from inarch.dialects.loop.rounding import applied_in
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
 from inarch.ir.names import symbols_of
@@ -42,6 +42,7 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
+from inarch.machine.work import body_cycles
 from inarch.passes.loop.threads.computed import begins_at_a_number, may_be_parted, part
 from inarch.passes.loop.threads.numbers import can_be_handed_on, hand_on, numbers_used
 from inarch.passes.loop.threads.sharing import Sharing, SharingReport
@@ -361,11 +362,13 @@ class _Sharing:
     def _operations(self, op: NestOp | KernelCallOp, forms: Forms) -> float:
         """Cycles of its operations on whole vectors, at the rate of multiply-adds."""
         lanes = self.vector_bytes // dtype_of(memref_of(op.operands[-1]).element_type).nbytes
-        rate = self.machine.fma.of(self.vector_bytes) * max(1, lanes)
         if isinstance(op, NestOp):
-            return math.prod(op.sizes) * _weight(op) / rate
-        points = max((math.prod(form.sizes) for own in forms for form in own), default=0)
-        return points / rate
+            points, functions = math.prod(op.sizes), applied_in(op.body.block)
+        else:
+            points = max((math.prod(form.sizes) for own in forms for form in own), default=0)
+            functions = []
+        each = body_cycles(functions, self.vector_bytes, self.machine)
+        return points / max(1, lanes) * each
 
     def _definition(self, call: KernelCallOp) -> DefOp:
         found = self.symbols[call.callee.root_reference.data]
@@ -420,12 +423,6 @@ def _moving(op: NestOp | KernelCallOp) -> list[set[int]]:
         return [offset.data.used_dims() for offset in op.offsets]
     reads = [iterators_of(op, position) for position in range(len(op.ins))]
     return [*reads, *(iterators_written(op, position) for position in range(len(op.outs)))]
-
-
-def _weight(nest: NestOp) -> int:
-    """Operations of its body at each point."""
-    ops = [op for op in nest.body.block.ops if not isinstance(op, YieldOp | arith.ConstantOp)]
-    return sum(operations(op.name) for op in ops)
 
 
 def _mark(op: NestOp | KernelCallOp, axis: int) -> None:

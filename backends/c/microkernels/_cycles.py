@@ -13,8 +13,8 @@ from __future__ import annotations
 from math import prod
 
 from inarch.backends.c.microkernels._register_tile import Contraction
-from inarch.core.scalars.functions import operations
-from inarch.meaning import Apply, Expression
+from inarch.machine.work import body_cycles
+from inarch.meaning import applied
 from inarch.microkernel import Instance
 
 F32_BYTES = 4
@@ -41,14 +41,6 @@ def cycles(instance: Instance, contraction: Contraction) -> float:
     begin = 0 if instance.init == "zero" else 1
     finish = 1.0
     if instance.finish is not None:
-        finish += finish_operations(instance.finish) * machine.fma.cycles(nbytes)
+        # What it reads is prefetched, and loads have slots to spare.
+        finish += body_cycles(applied(instance.finish), nbytes, machine)
     return machine.begin + steps * step + accumulators * (begin + finish)
-
-
-def finish_operations(expression: Expression) -> int:
-    """Operations a vector of an epilogue; what it reads is prefetched, and loads have slots to spare."""
-    if not isinstance(expression, Apply):
-        return 0
-    return operations(expression.function) + sum(
-        finish_operations(argument) for argument in expression.arguments
-    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from inarch.backends.c.microkernels._cycles import finish_operations
 from inarch.backends.c.microkernels._epilogue import (
     EPILOGUE,
     Accumulator,
@@ -18,7 +17,8 @@ from inarch.backends.c.microkernels._epilogue import (
     finish_lines,
 )
 from inarch.backends.c.microkernels._function import function_text, multiply_add
-from inarch.meaning import Apply, Element, Expression, normal
+from inarch.machine.work import body_cycles
+from inarch.meaning import Apply, Element, Expression, applied, normal
 from inarch.microkernel import Instance, Microkernel
 
 _NOMINAL = 256
@@ -85,11 +85,11 @@ def _cost(instance: Instance) -> float:
     """
     machine, params = instance.machine, instance.params
     vectors, terms, nbytes = params["NV"], params["K"], params["VL"] * 4
-    operations = terms * vectors
+    work = terms * vectors * machine.fma.cycles(nbytes)
     if instance.finish is not None:
-        operations += vectors * finish_operations(instance.finish)
+        work += vectors * body_cycles(applied(instance.finish), nbytes, machine)
     row = max(
-        operations * machine.fma.cycles(nbytes),
+        work,
         vectors * machine.stores.cycles(nbytes),
         terms * machine.loads.cycles(4),
     )

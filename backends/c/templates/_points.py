@@ -7,10 +7,10 @@ from math import prod
 
 from inarch.backends.c.templates._lanes import Text, Writer
 from inarch.core.dtypes import DTYPES
-from inarch.core.scalars.functions import operations
 from inarch.machine.machine import Machine
-from inarch.meaning import Element, Expression, Normal, elements
-from inarch.microkernel import Instance, functions_of
+from inarch.machine.work import body_cycles
+from inarch.meaning import Element, Normal, elements
+from inarch.microkernel import Instance
 
 NOMINAL = 64
 """A size that is not known."""
@@ -126,17 +126,15 @@ def sizes_of(instance: Instance, shape: Normal) -> dict[str, int]:
     }
 
 
-def step_cycles(
-    machine: Machine, update: Expression, counts: Mapping[str, int], nbytes: int
-) -> float:
+def step_cycles(machine: Machine, shape: Normal, counts: Mapping[str, int], nbytes: int) -> float:
     """Of one step of a tile of `counts` (iterator -> copies) of vectors of `nbytes`: its loads or operations.
 
     An operand is loaded once for each copy along which it moves.
     """
-    distinct = dict.fromkeys(elements(update))
+    distinct = dict.fromkeys(elements(shape.update))
     loads = sum(
         prod(count for name, count in counts.items() if moves(element, name))
         for element in distinct
     )
-    count = (1 + sum(map(operations, functions_of(update)))) * prod(counts.values())
-    return max(loads * machine.loads.cycles(nbytes), count * machine.fma.cycles(nbytes))
+    work = body_cycles(shape.applied, nbytes, machine) * prod(counts.values())
+    return max(loads * machine.loads.cycles(nbytes), work)

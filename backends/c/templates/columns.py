@@ -262,6 +262,6 @@ def _cost(instance: Instance, *, lanes: int, most: int) -> float:
     machine, nbytes = instance.machine, lanes * widest(instance.kernel.dtypes)
     cycles = machine.begin
     for count, number in tiles:
-        step = step_cycles(machine, shape.update, {"m": rows, "n": count}, nbytes)
+        step = step_cycles(machine, shape, {"m": rows, "n": count}, nbytes)
         cycles += number * (steps * max(step, machine.fma_latency) + 2 * rows * count)
     return cycles

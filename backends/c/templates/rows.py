@@ -335,7 +335,7 @@ def _cost(instance: Instance, *, lanes: int) -> float:
     steps: Sequence[int] = [sizes[loop.name] for loop in shape.reductions]
     vectors, single = divmod(steps[-1], lanes)
     machine = instance.machine
-    step = step_cycles(machine, shape.update, {"m": rows}, lanes * widest(instance.kernel.dtypes))
+    step = step_cycles(machine, shape, {"m": rows}, lanes * widest(instance.kernel.dtypes))
     # What is left over, and the halves of the lanes, are sums that wait for the one before.
     waits = prod(steps[:-1]) * single + CHAINS.bit_length() + lanes.bit_length()
     return machine.begin + prod(steps[:-1]) * vectors * step + rows * waits * machine.fma_latency

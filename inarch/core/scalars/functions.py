@@ -19,7 +19,7 @@ from inarch.core.plugins import API_VERSION, Extensions
 from inarch.core.rounding import LIBRARY_ULPS, OURS_ULPS
 
 LIBRARY = 100
-"""Operations of one vector of what the C library does, such as sin or pow: one number after the other."""
+"""Operations of one vector of what is done one number after the other: sin, pow, the division of integers."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Function:
     operations: int = 1
     """Operations of a vector unit that one vector takes, counted of our own C, in which a division or a root
     counts as many multiply-adds as could have begun meanwhile."""
+    operations_of_integers: int | None = None
+    """The same on integers; None: no other number."""
     ulps: float = 0.5
     """How far off an implementation may be on floats, in units in the last place of the result."""
     turns: tuple[float, ...] = ()
@@ -202,7 +204,10 @@ FUNCTIONS: Mapping[str, Function] = {
         _arithmetic("add", "+", "arith.addf", "arith.addi", numpy="add", commutes=True),
         _arithmetic("sub", "-", "arith.subf", "arith.subi", numpy="subtract"),
         _arithmetic("mul", "*", "arith.mulf", "arith.muli", numpy="multiply", commutes=True),
-        _arithmetic("div", "/", "arith.divf", "arith.divsi", "arith.divui", numpy=_divide, keeps_whole=False),
+        _arithmetic(
+            "div", "/", "arith.divf", "arith.divsi", "arith.divui",
+            numpy=_divide, operations=10, operations_of_integers=LIBRARY, keeps_whole=False,
+        ),
         _order("max", ">", "arith.maximumf", "arith.maxsi", "arith.maxui", "maximum"),
         _order("min", "<", "arith.minimumf", "arith.minsi", "arith.minui", "minimum"),
         _numbers("neg", 1, "arith.negf", numpy="negative"),
@@ -345,4 +350,6 @@ def operations(function: str) -> int:
     (1, 22, 100, 100)
     """
     row = of_op(function)[0] if "." in function else OF_MEANINGS.get(function, _UNKNOWN)
+    if function in (row.signed, row.unsigned) and row.operations_of_integers is not None:
+        return row.operations_of_integers
     return LIBRARY if row is _UNKNOWN and function.startswith("math.") else row.operations

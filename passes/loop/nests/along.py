@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
 from xdsl.ir.affine import AffineExpr
 
-from inarch.core.scalars.functions import operations
+from inarch.core.scalars.functions import LIBRARY, operations
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.memory import memref_of
-from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.rounding import applied_in
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
@@ -88,12 +88,12 @@ def along_of(nest: NestOp, target: Target) -> Along | None:
         return None
     if any(iterator.mode.data != "serial" for iterator in nest.iterators):
         return None
-    body = [op for op in nest.body.block.ops if not isinstance(op, YieldOp | arith.ConstantOp)]
-    if not body:
-        return None  # copies have blocks of their own
+    work = [operations(name) for name in applied_in(nest.body.block)]
+    if not work or max(work) >= LIBRARY:
+        return None  # copies have blocks of their own; what has no vector form gains nothing
     widest = max(dtype_of(memref_of(value).element_type).nbytes for value in nest.operands)
     return Along(
-        max(1, sum(operations(op.name) for op in body)),
+        max(1, sum(work)),
         max(1, target.vector_bytes // widest),
         widest,
         tuple(nest.sizes),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from inarch.core.scalars.functions import operations
-from inarch.meaning import Apply, Expression
+from inarch.meaning import Expression, applied
 from inarch.passes.tensorize.unify.body import named, yielded
 from inarch.passes.tensorize.unify.match import names_of
 from inarch.passes.tensorize.unify.pattern import KernelPattern
@@ -19,10 +19,10 @@ def likeness(nest: StridedNest, pattern: KernelPattern) -> float:
     names = names_of(op)
     regions = [op.body, *([op.finish] if op.finish is not None else [])]
     ours = Counter(
-        name for region in regions for name in _applied(named(yielded(op, region), names))
+        name for region in regions for name in _functions(named(yielded(op, region), names))
     )
-    theirs = Counter(_applied(shape.update))
-    theirs.update(_applied(shape.finish))
+    theirs = Counter(_functions(shape.update))
+    theirs.update(_functions(shape.finish))
     if shape.operator is not None:
         theirs[shape.operator] += 1
     wanted = [each.size for each in shape.reductions if isinstance(each.size, int)]
@@ -55,8 +55,5 @@ def _found(wanted: Sequence[int], sizes: Sequence[int]) -> float:
     return total / len(wanted) if wanted else 0.0
 
 
-def _applied(expression: Expression | None) -> Iterator[str]:
-    if isinstance(expression, Apply):
-        yield expression.function
-        for argument in expression.arguments:
-            yield from _applied(argument)
+def _functions(expression: Expression | None) -> list[str]:
+    return [] if expression is None else applied(expression)

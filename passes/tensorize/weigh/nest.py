@@ -10,15 +10,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from inarch.core.scalars.functions import operations
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
-from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.rounding import applied_in
 from inarch.ir.functions import is_layer
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
+from inarch.machine.work import body_cycles
 from inarch.passes.tensorize.unify.strided import strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.cost import Costs
@@ -98,6 +99,5 @@ def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
         waits = chain_cycles(nest, machine)
     is_serial = waits or is_indirect(op) or op.has_scan
     lanes = 1 if is_serial else max(1, target.vector_bytes // element)
-    body = [each for each in op.body.block.ops if not isinstance(each, YieldOp | arith.ConstantOp)]
-    each = max(1, sum(operations(inner.name) for inner in body))
-    return max(each * points / lanes * machine.fma.cycles(lanes * element), waits, touched)
+    each = body_cycles(applied_in(op.body.block), lanes * element, machine)
+    return max(each * points / lanes, waits, touched)
