@@ -5,8 +5,9 @@
     WHOLE * max |value|              two evaluations of a whole network, or what it is measured to amplify
     DRAWN * max(1, |value|)          of a random graph of a few operators
 
-Bounds of single values are made of the first two: of programs by `inarch.definitions.bounded`, of kernels by
-`inarch.verification`. The others are for what no bound can be had of. docs/verify.md says it in words.
+Bounds of single values are made of the first two by `inarch.definitions.bounded`; those of kernels are twice
+as wide (`inarch.verification.cases.expected`). The others are for what no bound can be had of. docs/verify.md
+says it in words.
 """
 
 from __future__ import annotations

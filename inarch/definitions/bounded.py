@@ -12,9 +12,9 @@ from a float whose interval has a jump in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import denormal, unit
@@ -36,7 +36,13 @@ class Bounded:
     """Elements of `dtype` with a bound; `value` of integers and bools is an array of that dtype.
 
     An error of infinity says that anything is right. Infinities and NaN with an error of 0 are certain.
+    A subclass allows more, or knows more: what is computed of its numbers is of its class.
     """
+
+    SLACK: ClassVar[float] = 1.0
+    """How many roundings an operation may take."""
+    ULPS: ClassVar[float] = 0.0
+    """What a function that rounds may be off by at least, in units in the last place of the result."""
 
     dtype: np.dtype[Any]
     value: Array
@@ -99,11 +105,21 @@ class Bounded:
         return self.dtype.kind == "f"
 
     @property
+    def unit(self) -> float:
+        """What an operation may round relatively."""
+        return self.SLACK * _unit(self.dtype)
+
+    @property
+    def least(self) -> float:
+        """What it may round below the normal numbers."""
+        return self.SLACK * denormal(self.dtype)
+
+    @property
     def total(self) -> Array:
         """How far from `value` a correct implementation may be; infinity: anywhere."""
         if not self.is_float:
             return self.error
-        own = self.roundings * _unit(self.dtype)
+        own = self.roundings * self.unit
         with np.errstate(all="ignore"):  # 0 * infinity is not taken
             own = np.where(own < 0.5, own / (1 - own), np.inf)
             bound = self.error + np.where(own > 0, own * self.magnitude, 0.0)
@@ -127,7 +143,7 @@ class Bounded:
         """The same of every component: a reshape, an index."""
         parts = (self.value, self.error, self.magnitude, self.roundings)
         shape = self.value.shape
-        return Bounded(self.dtype, *(change(np.broadcast_to(part, shape)) for part in parts))
+        return type(self)(self.dtype, *(change(np.broadcast_to(part, shape)) for part in parts))
 
     # -- polynomials
 
@@ -136,9 +152,9 @@ class Bounded:
         value = self.value + other.value if sign > 0 else self.value - other.value
         error = self.error + other.error
         if not self.is_float:
-            return Bounded.whole(value, error)
+            return self.whole(value, error)
         roundings = np.maximum(self.roundings, other.roundings) + 1
-        return Bounded(
+        return type(self)(
             self.dtype, value, error, self.magnitude + other.magnitude, roundings
         ).in_range()
 
@@ -148,13 +164,13 @@ class Bounded:
         left, right = _size(self.value), _size(other.value)
         error = left * other.error + right * self.error + self.error * other.error
         if not self.is_float:
-            return Bounded.whole(value, np.where(np.isnan(error), np.inf, error))
-        error = error + denormal(self.dtype)
+            return self.whole(value, np.where(np.isnan(error), np.inf, error))
+        error = error + self.least
         roundings = self.roundings + other.roundings + 1
         magnitude = self.magnitude * other.magnitude
         if not np.all(np.isfinite(magnitude)):
             error = np.where(np.isfinite(magnitude), error, self._doubt(other))
-        return Bounded(self.dtype, value, error, magnitude, roundings).in_range()
+        return type(self)(self.dtype, value, error, magnitude, roundings).in_range()
 
     def _doubt(self, other: Bounded) -> Array:
         """0 where a product with an infinity or NaN is certain, else infinity."""
@@ -178,7 +194,9 @@ class Bounded:
         # An infinity may be a number that was too large, where another way to compute has no such number.
         error = np.where(np.isinf(other.value) & exact, 1.0 / largest(self.dtype), error)
         # Not `leaf`: 1 / denormal is beyond f32, and x / denormal need not be.
-        reciprocal = Bounded(self.dtype, value, error, np.abs(value) + error, np.zeros(value.shape))
+        reciprocal = type(self)(
+            self.dtype, value, error, np.abs(value) + error, np.zeros(value.shape)
+        )
         product = self.multiply(reciprocal)
         # The quotient itself: 0 / 0 and inf / inf are NaN, and multiply has rounded once only.
         quotient = self.value / other.value
@@ -190,8 +208,8 @@ class Bounded:
         # Of the smallest f64 the reciprocal is an infinity; the quotient need not be.
         beyond = np.isinf(value) & ~special
         size = _size(other.value)
-        scaled = np.where(exact, self.error / size + denormal(self.dtype), np.inf)
-        return Bounded(
+        scaled = np.where(exact, self.error / size + self.least, np.inf)
+        return type(self)(
             self.dtype,
             np.where(special | beyond, quotient, product.value),
             np.where(special, doubt, np.where(beyond, scaled, product.error)),
@@ -201,7 +219,7 @@ class Bounded:
 
     def negative(self) -> Bounded:
         """`-self`."""
-        return Bounded(self.dtype, -self.value, self.error, self.magnitude, self.roundings)
+        return replace(self, value=-self.value)
 
     def sum(self, axes: tuple[int, ...]) -> Bounded:
         """The sum along `axes` in any order."""
@@ -210,7 +228,7 @@ class Bounded:
         value = np.add.reduce(whole.value, axis=axes, dtype=whole.value.dtype)
         error = np.add.reduce(whole.error, axis=axes)
         if not self.is_float:
-            return Bounded.whole(value, error)
+            return self.whole(value, error)
         magnitude = np.add.reduce(whole.magnitude, axis=axes)
         finite = np.isfinite(whole.value)
         if (
@@ -219,12 +237,11 @@ class Bounded:
             others = np.add.reduce(np.where(finite, whole.magnitude, 0.0), axis=axes)
             error = np.where(others < largest(self.dtype), error, np.inf)
         roundings = np.maximum.reduce(whole.roundings, axis=axes) + count
-        return Bounded(self.dtype, value, error, magnitude, roundings).in_range()
+        return type(self)(self.dtype, value, error, magnitude, roundings).in_range()
 
     def rounded_after(self, other: Bounded) -> Bounded:
         """The same, on a way that begins with the roundings of `other`."""
-        roundings = self.roundings + other.roundings
-        return Bounded(self.dtype, self.value, self.error, self.magnitude, roundings)
+        return replace(self, roundings=self.roundings + other.roundings)
 
     def in_any_order(self, factors: Sequence[Bounded]) -> Bounded:
         """`self`, a product along the first axis of each of `factors`, multiplied in any order.
@@ -232,15 +249,18 @@ class Bounded:
         Some of them alone may be below the normal numbers, where bits are lost that others then make
         larger, or beyond the largest one.
         """
-        logs = [np.log2(_size(each.value)) for each in factors]
-        low = sum((np.minimum(each, 0).sum(0) for each in logs), np.zeros(()))
-        high = sum((np.maximum(each, 0).sum(0) for each in logs), np.zeros(()))
-        count = sum(len(each) for each in logs)
+        sizes = np.concatenate([_size(each.value) for each in factors])
+        has_zero, is_special = (sizes == 0).any(0), ~np.isfinite(sizes).all(0)
+        logs = np.log2(np.where(np.isfinite(sizes) & (sizes > 0), sizes, 1.0))
+        low, high = np.minimum(logs, 0).sum(0), np.maximum(logs, 0).sum(0)
         limits = np.finfo(self.dtype)
-        lost = np.where(low < np.log2(limits.tiny), count * denormal(self.dtype) * 2.0**high, 0.0)
-        doubtful = (high >= np.log2(limits.max)) & (low < 0)
+        is_low = (low < np.log2(limits.tiny)) & ~has_zero
+        lost = np.where(is_low, len(sizes) * self.least * 2.0**high, 0.0)
+        # An infinity times what is 0 is NaN: by the order, one that was too large, or what was too small.
+        doubtful = (high >= np.log2(limits.max)) & ((low < 0) | has_zero) | (is_special & is_low)
+        is_nan = np.concatenate([np.isnan(each.value) & (each.total == 0) for each in factors])
         error = np.where(doubtful, np.inf, self.error + lost)
-        return Bounded(self.dtype, self.value, error, self.magnitude, self.roundings)
+        return replace(self, error=np.where(is_nan.any(0), 0.0, error))
 
     def in_range(self) -> Bounded:
         """Infinities where the dtype has no such number, doubt where an order might overflow."""
@@ -256,7 +276,7 @@ class Bounded:
         error = np.where(beyond, 0.0, np.where(doubtful, np.inf, self.error))
         error = np.where(finite, error, np.where(np.isfinite(total), 0.0, np.inf))
         magnitude = np.where(np.isnan(self.magnitude), np.inf, self.magnitude)
-        return Bounded(self.dtype, value, error, magnitude, self.roundings)
+        return type(self)(self.dtype, value, error, magnitude, self.roundings)
 
     # -- what is no polynomial
 
@@ -272,29 +292,38 @@ class Bounded:
             found.append(np.where(inside, function(np.asarray(turn)), value))
         spread = np.max(np.abs(np.stack(np.broadcast_arrays(*found)) - value), axis=0)
         unknown = ~np.isfinite(self.error)
-        spread = np.where(self.total == 0, 0.0, np.where(np.isnan(spread), np.inf, spread))
+        # Outside of where it is defined: no function has both sides of 0 outside, and 0 not.
+        outside = np.isnan(value) & np.isnan(found[0]) & np.isnan(found[1])
+        settled = (self.total == 0) | (outside & (low * high > 0))
+        spread = np.where(settled, 0.0, np.where(np.isnan(spread), np.inf, spread))
         error = np.where(unknown, np.inf, spread)
-        return Bounded.leaf(self.dtype, value, _rounded(self.dtype, value, error, ulps))
+        return self.leaf(self.dtype, value, self._rounded(value, error, ulps))
+
+    def _rounded(self, value: Array, error: Array, ulps: float) -> Array:
+        """`error`, and `ulps` units in the last place of the result."""
+        if not ulps:
+            return error
+        size = np.where(np.isfinite(value), np.abs(value), 0.0)
+        size = size + np.where(np.isfinite(error), error, 0.0)
+        return error + max(ulps, self.ULPS) * (2 * self.unit * size + self.least)
 
     def lipschitz(self, function: Callable[[Array], Array], ulps: float) -> Bounded:
         """A function with a slope of at most 1."""
         value = np.asarray(function(self.value), np.float64)
-        return Bounded.leaf(self.dtype, value, _rounded(self.dtype, value, self.total, ulps))
+        return self.leaf(self.dtype, value, self._rounded(value, self.total, ulps))
 
     def extreme(self, other: Bounded, function: Callable[[Array, Array], Array]) -> Bounded:
         """`np.maximum` and the like: monotone in both."""
         if not self.is_float:
             value = function(self.value, other.value)
-            return Bounded.whole(value, np.maximum(self.error, other.error))
+            return self.whole(value, np.maximum(self.error, other.error))
         (low, high), (other_low, other_high) = self.ends, other.ends
         value = function(self.value, other.value)
-        made = Bounded.between(
-            self.dtype, value, function(low, other_low), function(high, other_high)
-        )
+        made = self.between(self.dtype, value, function(low, other_low), function(high, other_high))
         unknown = ~(np.isfinite(self.error) & np.isfinite(other.error))
         special = ~np.isfinite(value) & ~unknown
         error = np.where(special, 0.0, np.where(unknown, np.inf, made.error))
-        return Bounded.leaf(self.dtype, value, error)
+        return self.leaf(self.dtype, value, error)
 
     def compare(self, other: Bounded, function: Callable[[Array, Array], Array]) -> Bounded:
         """A comparison; unknown where the intervals meet."""
@@ -302,12 +331,12 @@ class Bounded:
         if not self.is_float:
             spread = self.error + other.error
             near = np.abs(_size(self.value) - _size(other.value)) <= spread
-            return Bounded.whole(value, np.where((spread > 0) & near, np.inf, 0.0))
+            return self.whole(value, np.where((spread > 0) & near, np.inf, 0.0))
         spread = self.total + other.total
         if self is other:  # `x != x` asks for NaN: both are one number
-            return Bounded.whole(value, np.where(np.isfinite(spread), 0.0, np.inf))
+            return self.whole(value, np.where(np.isfinite(spread), 0.0, np.inf))
         near = ~(np.abs(self.value - other.value) > spread)
-        return Bounded.whole(value, np.where((spread > 0) & near, np.inf, 0.0))
+        return self.whole(value, np.where((spread > 0) & near, np.inf, 0.0))
 
     def choose(self, left: Bounded, right: Bounded) -> Bounded:
         """`left` where this bool is set, else `right`; both where it is not known."""
@@ -317,7 +346,7 @@ class Bounded:
         def pick(a: Array, b: Array) -> Array:
             return np.broadcast_to(np.where(flag, a, b), shape)
 
-        picked = Bounded(
+        picked = type(self)(
             left.dtype,
             pick(left.value, right.value),
             pick(left.error, right.error),
@@ -331,8 +360,8 @@ class Bounded:
         reach = [np.abs(own - each.value) + each.total for each in (left, right)]
         error = np.where(unknown, np.maximum(*reach), picked.total)
         if not left.is_float:
-            return Bounded.whole(picked.value, error)
-        return Bounded.leaf(left.dtype, picked.value, error)
+            return self.whole(picked.value, error)
+        return self.leaf(left.dtype, picked.value, error)
 
     def exactly(self, function: Callable[..., Array], *others: Bounded) -> Bounded:
         """A function of exact numbers; unknown where one is not."""
@@ -343,8 +372,8 @@ class Bounded:
             unknown |= each.total > 0
         error = np.where(unknown, np.inf, 0.0)
         if value.dtype.kind != "f":
-            return Bounded.whole(value, error)
-        return Bounded.leaf(value.dtype, value.astype(np.float64), error)
+            return self.whole(value, error)
+        return self.leaf(value.dtype, value.astype(np.float64), error)
 
     # -- conversions
 
@@ -357,13 +386,13 @@ class Bounded:
         if narrower:
             with np.errstate(all="ignore"):
                 same = value.astype(dtype).astype(np.float64) == value
-            rounded = np.where(same & (total == 0), 0.0, np.abs(value) * _unit(dtype))
-            rounded = rounded + np.where(same, 0.0, denormal(dtype))
+            rounded = np.where(same & (total == 0), 0.0, np.abs(value) * _unit(dtype) * self.SLACK)
+            rounded = rounded + np.where(same, 0.0, self.SLACK * denormal(dtype))
         if self.is_float:
             total = np.where(np.isfinite(value), total + rounded, total)
         else:
             total = total + rounded
-        return Bounded.leaf(dtype, value, total)
+        return self.leaf(dtype, value, total)
 
     def to_whole(self, function: Callable[[Array], Array]) -> Bounded:
         """A float as an integer: what the jumps in the interval give."""
@@ -371,18 +400,8 @@ class Bounded:
         value, least, most = function(self.value), function(low), function(high)
         spread = np.maximum(_size(most - value), _size(value - least))
         spread = np.maximum(spread, _size(most.astype(np.float64) - least.astype(np.float64)))
-        return Bounded.whole(value, np.where(self.total == 0, 0.0, spread))
+        return self.whole(value, np.where(self.total == 0, 0.0, spread))
 
 
 def _size(array: Array) -> Array:
     return np.abs(np.asarray(array).astype(np.float64))
-
-
-def _rounded(dtype: np.dtype[Any], value: Array, error: Array, ulps: float) -> Array:
-    """`error`, and `ulps` units in the last place of the result."""
-    if not ulps:
-        return error
-    size = np.where(np.isfinite(value), np.abs(value), 0.0) + np.where(
-        np.isfinite(error), error, 0.0
-    )
-    return error + ulps * (2 * _unit(dtype) * size + denormal(dtype))

@@ -53,13 +53,15 @@ class Numbers:
         return parts[0]
 
 
+@dataclass(frozen=True)
 class Bounds:
     """Elements are `Bounded`s. A workspace's bytes have no bounds: every buffer has memory of its own."""
 
+    kind: type[Bounded] = Bounded
     keeps_offsets = False
 
     def exact(self, array: Array) -> Element:
-        return Bounded.exact(array)
+        return self.kind.exact(array)
 
     def parts(self, element: Element) -> tuple[Array, ...]:
         shape = element.shape
@@ -69,8 +71,8 @@ class Bounds:
 
     def element(self, parts: Sequence[Array], dtype: np.dtype[Any]) -> Element:
         if len(parts) == 2:
-            return Bounded.whole(*parts)
-        return Bounded(dtype, *parts)
+            return self.kind.whole(*parts)
+        return self.kind(dtype, *parts)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from inarch.core.lazy import Array, np
@@ -118,7 +119,7 @@ def reinterpret(x: Element, dtype: np.dtype[Any]) -> Element:
         value = x.value.astype(dtype)
         fits = value.astype(x.value.dtype) == x.value
         error = np.where((x.error > 0) & ~fits, np.inf, x.error)
-        return Bounded.whole(value, error)
+        return x.whole(value, error)
     return np.asarray(x).astype(dtype)
 
 
@@ -138,11 +139,11 @@ def bits(x: Element, dtype: np.dtype[Any]) -> Element:
     assert isinstance(found, Bounded)
     if x.is_float:
         error = np.where(np.isnan(x.value), np.inf, found.error)
-        return Bounded(found.dtype, found.value, error, found.magnitude, found.roundings)
+        return replace(found, error=error)
     if found.is_float:
         quiet = 1 << (np.finfo(dtype).nmant - 1)
         signalling = np.isnan(found.value) & (x.value.astype(np.int64) & quiet == 0)
-        return Bounded.leaf(dtype, found.value, np.where(signalling, np.inf, found.error))
+        return x.leaf(dtype, found.value, np.where(signalling, np.inf, found.error))
     return found
 
 
@@ -152,7 +153,7 @@ def copy_sign(a: Element, b: Element) -> Element:
     if not isinstance(b, Bounded):
         return made
     assert isinstance(made, Bounded)
-    return Bounded.leaf(made.dtype, made.value, np.where(np.isnan(b.value), np.inf, made.error))
+    return made.leaf(made.dtype, made.value, np.where(np.isnan(b.value), np.inf, made.error))
 
 
 # ---------------------------------------------------------------------------------- functions
@@ -170,7 +171,7 @@ def apply(function: Function, x: Element) -> Element:
     if not function.period:
         return made
     low, high = (np.floor(end / function.period + 0.5) for end in x.ends)
-    return Bounded.leaf(x.dtype, made.value, np.where(low != high, np.inf, made.error))
+    return x.leaf(x.dtype, made.value, np.where(low != high, np.inf, made.error))
 
 
 def apply_binary(
@@ -189,7 +190,7 @@ def apply_binary(
     error = np.where(exact, 0.0, np.where(across | np.isnan(spread), np.inf, spread))
     unit = 2.0**-22 if a.dtype.name == "float32" else 2.0**-51
     size = np.where(np.isfinite(value), np.abs(value), 0.0)
-    return Bounded.leaf(a.dtype, value, error + ulps * (unit * size + 2.0**-149))
+    return a.leaf(a.dtype, value, error + ulps * (unit * size + 2.0**-149))
 
 
 # ---------------------------------------------------------------------------------- reductions
@@ -215,19 +216,24 @@ def fold(
         return combine(start, total.rounded_after(start) if total.is_float else total)
     count, rest = math.prod(x.shape[: len(axes)]), x.shape[len(axes) :]
     flat = _map(x, lambda part: part.reshape(count, *rest))
-    if name == "arith.mulf":
-        result = start
-        for index in range(count):
-            result = combine(result, _map(flat, lambda part, index=index: part[index]))
-        return result.in_any_order([_map(start, lambda part: part[None]), flat])
+    result, pairs = start, flat
     while count > 1:  # by halves, as any order gives the same
         half = count // 2
         if count % 2:
-            start = combine(start, _map(flat, lambda part: part[-1]))
-        left = _map(flat, lambda part, half=half: part[:half])
-        flat = combine(left, _map(flat, lambda part, half=half: part[half : 2 * half]))
+            result = combine(result, _map(pairs, lambda part: part[-1]))
+        left = _map(pairs, lambda part, half=half: part[:half])
+        pairs = combine(left, _map(pairs, lambda part, half=half: part[half : 2 * half]))
         count = half
-    return combine(start, _map(flat, lambda part: part[0]))
+    result = combine(result, _map(pairs, lambda part: part[0]))
+    if name != "arith.mulf":
+        return result
+    first = _map(start, lambda part: np.broadcast_to(without(part, len(rest)), rest)[None])
+    return result.in_any_order([first, flat])
+
+
+def without(part: Array, rank: int) -> Array:
+    """Without the axes of a single reduction point."""
+    return part.reshape(part.shape[part.ndim - rank :]) if part.ndim > rank else part
 
 
 def _map(x: Element, change: Callable[[Array], Array]) -> Element:

@@ -13,15 +13,31 @@ from functools import lru_cache
 
 from xdsl.ir import Operation
 
+from inarch.core.dtypes import from_numpy
 from inarch.core.errors import InarchError
+from inarch.core.lazy import Array, np
 from inarch.definitions.access import Access, with_garbage
-from inarch.definitions.buffers import Buffer, broadcast, span
-from inarch.definitions.elements import Element, fold
-from inarch.definitions.frame import Frame, outside
-from inarch.definitions.ops.points import Points, without
+from inarch.definitions.buffers import Buffer, Domain, broadcast, buffer_of, contents, span
+from inarch.definitions.elements import Element, fold, without
+from inarch.definitions.frame import Frame, RunState, outside
+from inarch.definitions.ops.points import Points
 from inarch.dialects.kernel.body import Body, body_of
-from inarch.meaning import OPERATORS, Apply, Expression, Meaning, Statement
+from inarch.ir.context import ConstantStore
+from inarch.meaning import OPERATORS, Apply, Expression, Meaning, Statement, written
 from inarch.meaning import Element as Named
+
+
+def evaluate(meaning: Meaning, arrays: Mapping[str, Array], domain: Domain) -> Element:
+    """The written operand after the statements. No size is free, all arrays are signless, none is changed."""
+    buffers = {name: buffer_of(domain, array) for name, array in arrays.items()}
+    operands = {
+        name: Operand(buffer, from_numpy(buffer.dtype.name).name, buffer.strides)
+        for name, buffer in buffers.items()
+    }
+    frame = Frame(RunState({}, {}, ConstantStore(), domain))
+    with np.errstate(all="ignore"):
+        Statements(frame, meaning, operands).run()
+    return contents(domain, buffers[written(meaning)])
 
 
 @dataclass(frozen=True)
@@ -65,8 +81,8 @@ class Statements:
             return
         grid = _Grid(self, (*rest, *used), len(rest), (*reduced, *parallel))
         dtypes = tuple((name, operand.dtype) for name, operand in self.operands.items())
-        written = self.operands[statement.target.operand]
-        body = _body(statement.value, dtypes, written.dtype)
+        output = self.operands[statement.target.operand]
+        body = _body(statement.value, dtypes, output.dtype)
         reads = [grid.access(each, is_read=True) for each in body.elements]
         combine = OPERATORS[statement.operator]
         target = grid.access(statement.target, is_read=combine is not None)
@@ -83,8 +99,8 @@ class Statements:
                 result = value
                 continue
             terms = broadcast(self.frame.domain, value, box)
-            result = self._fold(combine, written.dtype, terms, len(rest), result)
-        self._write(target, written.buffer, result, len(rest), parallel)
+            result = self._fold(combine, output.dtype, terms, len(rest), result)
+        self._write(target, output.buffer, result, len(rest), parallel)
 
     def _evaluate(self, body: Body, arguments: Sequence[Element]) -> Element:
         (value,) = Frame(self.frame.state).run(body.block, arguments)

@@ -4,12 +4,12 @@
     verdict = verify(instantiate(MICROKERNEL, "my-kernel", {"MR": 4, "NR": 16}, target=native()))
     assert verdict.ok, verdict.line()
 
-The code runs in child processes against `inarch.meaning.evaluate` in float64:
+The code runs in child processes; what it must give, and how far off it may be, is by `inarch.definitions`:
 
 - Shapes: every size that a call gives from 1 on, primes, and just below and above usual blocks.
 - Strides, wherever the layout says any: packed, with gaps, transposed, overlapping (what is read).
 - Numbers: small integers and sparse ones of 12 bits, which must agree exactly; reals within
-  c K eps sum |a| |b| (a running error analysis of the meaning); NaN, infinities and zeros; denormals;
+  c K eps sum |a| |b| (the bounds of definitions, twice as wide); NaN, infinities and zeros; denormals;
   large ones that cancel; rows that are all -inf where a maximum is reduced.
 - Memory: run A puts each operand against pages that cannot be touched, on its right, then on its left,
   then aligned to no more than declared; operands that are read are write-protected. Gaps of inputs hold

@@ -73,10 +73,11 @@ def _compare_values(case: Case, operand: Operand, image: Array, number: int) -> 
         with np.errstate(all="ignore"):
             off = np.abs(found.astype(value.dtype) - value)
             right = np.where(np.isfinite(value), off <= bound, found == value)
-            right = np.where(np.isnan(value), np.isnan(found), right) | ~judged
+            right = np.where(np.isnan(value), np.isnan(found), right)
     else:
         off = np.abs(found.astype(np.float64) - value.astype(np.float64))
         right = np.where(bound > 0, off <= bound, found == value)
+    right |= ~judged
     if right.all():
         return None
     first = int(np.flatnonzero(~right)[0])

@@ -22,7 +22,7 @@ from inarch.verification.check import verify
 from inarch.verification.run.build import guarded_library
 from inarch.verification.verdict import ENVIRONMENT, Verdict
 
-_FORMAT = "3"
+_FORMAT = "4"
 """Part of every key: changes when checks find more."""
 _NOT_KEPT = ENVIRONMENT | {"timeout"}
 """What may be another time, or on another day, different."""

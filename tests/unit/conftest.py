@@ -23,7 +23,6 @@ from inarch.core.cache import Cache
 from inarch.machine.target import parse
 from inarch.machine.toolchain import compile_library
 from inarch.meaning import bind, elements, free_sizes, ranks, written
-from inarch.meaning.evaluate import evaluate
 from inarch.microkernel import (
     AtLeast,
     Instance,
@@ -32,6 +31,7 @@ from inarch.microkernel import (
     known_demand,
     prototype,
 )
+from meanings import evaluate
 
 _SOURCE = r"""
 #include <stdint.h>

@@ -24,9 +24,9 @@ from inarch.definitions.access import (
     write_access,
 )
 from inarch.definitions.buffers import broadcast
-from inarch.definitions.elements import FOLDS, Element, fold
+from inarch.definitions.elements import FOLDS, Element, fold, without
 from inarch.definitions.frame import Definition, Frame, definition_of
-from inarch.definitions.ops.points import Points, inside_of, origin, place, without
+from inarch.definitions.ops.points import Points, inside_of, origin, place
 from inarch.definitions.ops.scatter import Scattered
 from inarch.definitions.order import check_order
 from inarch.dialects.loop.access import number_of

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block
 
 from inarch.core.lazy import Array, np
+from inarch.definitions.elements import without
 from inarch.definitions.frame import Frame
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.scalar import points_of
@@ -46,11 +47,6 @@ class Points:
         for starts in itertools.product(*ranges):
             ends = zip(starts, steps, self.reductions, strict=True)
             yield starts, tuple(min(step, n - start) for start, step, n in ends)
-
-
-def without(part: Array, rank: int) -> Array:
-    """Without the axes of a single reduction point."""
-    return part.reshape(part.shape[part.ndim - rank :]) if part.ndim > rank else part
 
 
 def origin(points: Points) -> tuple[list[int], list[int]]:

@@ -25,7 +25,6 @@ from inarch.machine.target import parse as parse_target
 from inarch.machine.toolchain import compile_library
 from inarch.meaning import Apply, Element, Expression, free_sizes, ranks
 from inarch.meaning import parse as parse_meaning
-from inarch.meaning.evaluate import evaluate
 from inarch.microkernel import (
     Demand,
     Instance,
@@ -36,6 +35,7 @@ from inarch.microkernel import (
     prototype,
 )
 from inarch.microkernel.table import MICROKERNELS
+from meanings import evaluate
 
 Array = np.ndarray[Any, Any]
 

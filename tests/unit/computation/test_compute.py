@@ -27,8 +27,8 @@ from inarch.dialects.kernel.body import body_of
 from inarch.dialects.loop.rounding import ROUNDED
 from inarch.driver.keep.sources import running
 from inarch.meaning import Apply, Element, Expression, Number, iterators, parse, written
-from inarch.meaning.evaluate import evaluate
 from inarch.meaning.program import parse_program
+from meanings import evaluate
 
 SCALE = "for i in N: C[i] = s * (A[i] + B[i])"
 

@@ -17,7 +17,6 @@ from inarch.dialects.kernel.instances import definition_of
 from inarch.machine.target import parse as parse_target
 from inarch.machine.toolchain import compile_library
 from inarch.meaning import Expression, parse, text
-from inarch.meaning.evaluate import evaluate
 from inarch.microkernel import (
     Instance,
     Microkernel,
@@ -28,6 +27,7 @@ from inarch.microkernel import (
     members,
     prototype,
 )
+from meanings import evaluate
 
 GENERIC = parse_target("generic")
 V3 = parse_target("x86-64-v3")

@@ -349,7 +349,7 @@ def test_the_bound_of_a_contraction_is_the_textbook_one() -> None:
     a, b = (random.standard_normal((3, k)).astype("float32") for _ in range(2))
     meaning = parse_meaning(f"for m in 3, k in {k}: C[m] += A[m, k] * B[m, k]", "test")
     arrays = {"A": a, "B": b, "C": np.zeros(3, "float32")}
-    found = expected(meaning, arrays, has_specials=False)
+    found = expected(meaning, arrays)
     eps = float(np.finfo("float32").eps)
     textbook = k * eps * np.sum(np.abs(a.astype("float64") * b), axis=1)
     assert np.all(found.is_judged)
@@ -360,7 +360,7 @@ def test_the_bound_of_a_contraction_is_the_textbook_one() -> None:
 def test_whole_numbers_must_agree_exactly() -> None:
     meaning = parse_meaning("for m in 2, k in 9: C[m] += A[m, k]", "test")
     arrays = {"A": np.arange(18, dtype="float32").reshape(2, 9), "C": np.ones(2, "float32")}
-    found = expected(meaning, arrays, has_specials=False)
+    found = expected(meaning, arrays)
     assert found.bound.tolist() == [0, 0]
     assert found.value.tolist() == [37, 118]
 
@@ -372,7 +372,41 @@ def test_what_rounding_decides_is_not_judged(update: str, is_judged: bool) -> No
     """The log of a number that is 0 but for rounding may be anything."""
     meaning = parse_meaning(f"for m in 1: C[m] = {update}", "test")
     arrays = {"A": np.full(1, 0.3, "float32"), "C": np.zeros(1, "float32")}
-    assert expected(meaning, arrays, has_specials=False).is_judged.tolist() == [is_judged]
+    assert expected(meaning, arrays).is_judged.tolist() == [is_judged]
+
+
+@pytest.mark.parametrize(
+    ("value", "a", "bounds"),
+    [
+        ("max(A[m], 0.1)", [0.3, -0.7], [0, 0]),
+        ("i8(A[m] * 3)", [0.4, 1 / 3], [0, 1]),
+        ("log(A[m] * 3)", [-0.3, -7.7], [0, 0]),
+        ("min(A[m] * A[m], 9)", [4097, 2], [0, 0]),
+        ("A[m] * A[m] - 2", [4095, 4097], [0, 4.1]),
+    ],
+)
+def test_what_no_order_and_no_rounding_changes_is_exact(
+    value: str, a: list[float], bounds: list[float]
+) -> None:
+    """What is only chosen; an integer with no jump near; a NaN; whole numbers that 24 bits hold."""
+    meaning = parse_meaning(f"for m in 2: C[m] = {value}", "test")
+    dtype = "int8" if value.startswith("i8") else "float32"
+    found = expected(meaning, {"A": np.array(a, "float32"), "C": np.zeros(2, dtype)})
+    assert found.is_judged.all()
+    np.testing.assert_allclose(found.bound, bounds, rtol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("function", "a"), [("exp", 2.0), ("log", 9.0), ("tanh", 0.7), ("sqrt", 3.0)]
+)
+@pytest.mark.parametrize("terms", [1, 1000])
+def test_functions_of_any_library_are_right(function: str, a: float, terms: int) -> None:
+    """8 ulps, of one number as of each in a sum: not of each times the length of the sum."""
+    meaning = parse_meaning(f"for m in 1, k in {terms}: C[m] += {function}(A[k])", "test")
+    arrays = {"A": np.full(terms, a, "float32"), "C": np.zeros(1, "float32")}
+    found = expected(meaning, arrays)
+    ulps = found.bound / (found.value * np.finfo("float32").eps)
+    assert 8 <= ulps <= 8 + 1.1 * (terms + 1)
 
 
 # Declarations that are wrong

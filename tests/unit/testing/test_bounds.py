@@ -262,6 +262,37 @@ def test_products_in_any_order_are_within_their_bound(factors: list[float], star
     assert found.total[0] <= 0.01 * found.value[0] or start == 1e-12
 
 
+@pytest.mark.parametrize(
+    ("factors", "value", "bound"),
+    [
+        ([0.0, 3e-30, 3e-30], 0.0, 0.0),
+        ([0.0, 3e30, 3e30], 0.0, np.inf),
+        ([np.inf, 0.0, 3e30], np.nan, 0.0),
+        ([np.inf, 3e-30, 3e-30], np.inf, np.inf),
+        ([np.nan, 3e30, 3e-30, 3e30], np.nan, 0.0),
+        ([np.inf, -2.0, 3e30], -np.inf, 0.0),
+    ],
+)
+@np.errstate(all="ignore")
+def test_products_with_zero_infinity_or_nan(
+    factors: list[float], value: float, bound: float
+) -> None:
+    """Doubtful is what the order decides: whether something is an infinity, or 0, when it meets the other."""
+    numbers = np.array(factors, np.float32)[:, None]
+    found = fold("arith.mulf", Bounded.exact(numbers), [0], Bounded.multiply, of(1.0))
+    np.testing.assert_array_equal(found.value, [value])
+    np.testing.assert_allclose(found.total, [bound], atol=1e-44)
+
+
+@np.errstate(all="ignore")
+def test_what_no_function_is_defined_for_is_nan() -> None:
+    """The log of -1/3 is NaN, however that is rounded; the arc sine of 3 +- 9 may be a number."""
+    third = of(-1.0).divide(of(3.0))
+    assert third.apply(np.log, 2).total[0] == 0
+    near = Bounded.near(np.array([3.0], np.float32), np.array([9.0]))
+    assert near.apply(np.arcsin, 2).total[0] == np.inf
+
+
 @np.errstate(all="ignore")
 def test_a_mean_whose_sum_is_too_large_may_be_an_infinity() -> None:
     """A way to compute it that divides first has it right; both are."""
