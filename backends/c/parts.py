@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from inarch.backends.c.plan.alias import functions_with_aliases
 from inarch.backends.c.plan.gaps import DEFINITION
 from inarch.backends.c.plan.program import ProgramPlan, c_function, read_program
 from inarch.backends.c.plan.weights import Weights
-from inarch.backends.c.text import LIBRARY_FUNCTIONS
+from inarch.backends.c.text import CALLS_LIBRARY
 from inarch.backends.c.write.abi.model import Described
 from inarch.backends.c.write.functions import (
     CONTRACT_DEFINITION,
@@ -22,15 +21,12 @@ from inarch.backends.c.write.functions import (
     kernel_text,
     without_comments,
 )
-from inarch.backends.c.write.scope import Unit, VectorType
+from inarch.backends.c.write.scope import Unit
 from inarch.backends.c.write.value.math import helpers_text
 from inarch.backends.entries import Entry
-from inarch.core.dtypes import DTYPES
 from inarch.ir.target import target_of
 from inarch.machine.target import Target
 from inarch.microkernel.gaps import without_loop_vectors
-
-_CALLS_LIBRARY = re.compile(rf"\b({'|'.join(sorted(LIBRARY_FUNCTIONS))})\(")
 
 
 @dataclass(frozen=True)
@@ -123,7 +119,7 @@ def _sources(units: Sequence[Unit]) -> str:
 def library_functions(units: Sequence[Unit], text: str) -> list[str]:
     """The functions of <math.h> that functions with the bodies `text` may call, sorted."""
     everything = without_comments(_helpers(units) + _sources(units) + text)
-    return sorted(set(_CALLS_LIBRARY.findall(everything)))
+    return sorted(set(CALLS_LIBRARY.findall(everything)))
 
 
 def includes(units: Sequence[Unit], text: str, base: str) -> str:
@@ -134,17 +130,7 @@ def includes(units: Sequence[Unit], text: str, base: str) -> str:
 def preamble(units: Sequence[Unit]) -> str:
     """An attribute, vector types, helper functions and microkernels, each once."""
     vectors = sorted({kind for unit in units for kind in unit.vectors})
-    types = "".join(_vector_typedefs(kind) for kind in vectors)
+    types = "".join(f"{line}\n" for kind in vectors for line in kind.typedefs.values())
     gaps = DEFINITION if any(unit.reads_gaps for unit in units) else ""
     gaps += CONTRACT_DEFINITION if any(unit.contracts for unit in units) else ""
     return gaps + (f"\n{types}" if types else "") + _helpers(units) + _sources(units)
-
-
-def _vector_typedefs(kind: VectorType) -> str:
-    dtype = DTYPES[kind.dtype]
-    size = dtype.nbytes * kind.lanes
-    memory = f"vector_size({size}), aligned({dtype.nbytes}), may_alias"
-    return (
-        f"typedef {dtype.c} {kind.c} __attribute__((vector_size({size})));\n"
-        f"typedef {dtype.c} {kind.memory} __attribute__(({memory}));\n"
-    )

@@ -26,6 +26,7 @@ LIBRARY_FUNCTIONS = frozenset(
     f"{name}{suffix}" for row in FUNCTIONS.values() if (name := row.library) for suffix in ("", "f")
 )
 """Functions of <math.h> that generated code may call."""
+CALLS_LIBRARY = re.compile(rf"\b({'|'.join(sorted(LIBRARY_FUNCTIONS))})\(")
 
 RESERVED = frozenset(_KEYWORDS.split()) | LIBRARY_FUNCTIONS
 """Identifiers that generated code never declares: keywords, and library functions that it calls."""

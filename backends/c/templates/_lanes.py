@@ -1,293 +1,141 @@
-"""Expressions of a meaning in C, of any dtype: on scalars, and on all lanes of vector registers at once.
+"""Expressions of a meaning in C, of any dtype: on numbers, and on all lanes of vector registers at once.
 
-Both do the same arithmetic in the same order, so that a lane of a vector and what remains beside it agree.
-What has no vector form (a division of integers, functions of f64) is done by a loop over the lanes of an
-array, which compilers vectorise where they can.
+An expression is a block of scalar IR (`dialects/kernel/body.py`), which `write/value/vectors.py` writes. Both
+forms do the same arithmetic in the same order, so that a lane of a vector and what remains beside it agree.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cache
 
+from inarch.backends.c.text import Names
+from inarch.backends.c.text import Writer as Lines
 from inarch.backends.c.types import literal
+from inarch.backends.c.write.scope import Scope, Unit
 from inarch.backends.c.write.value.blocks import BLOCK, BLOCK_OF_PRODUCTS
-from inarch.backends.c.write.value.elementary import (
-    OURS,
-    TOGETHER,
-    VECTORS,
-    vector_helpers,
-    vector_name,
+from inarch.backends.c.write.value.elementary import TOGETHER
+from inarch.backends.c.write.value.math import with_own_helpers
+from inarch.backends.c.write.value.vectors import (
+    Value,
+    evaluate_lanes,
+    fused,
+    on_several,
+    splat,
 )
-from inarch.backends.c.write.value.fused import fused_name, fused_text
-from inarch.backends.c.write.value.math import helpers_text
-from inarch.backends.c.write.value.ordered import ordered_name, ordered_texts
-from inarch.backends.c.write.value.several import several_helper, several_name, several_needs
 from inarch.core.dtypes import DTYPES, DType
-from inarch.core.scalars.functions import FUNCTIONS, ORDERS, SIGNS
-from inarch.meaning import Apply, Element, Expression, Number
-from inarch.microkernel import Instance, dtype_of, prototype
+from inarch.dialects.kernel.body import Body, body_of
+from inarch.meaning import Apply, Element, Expression
+from inarch.microkernel import Instance, prototype
 
-At = Callable[[Element], "Text"]
+At = Callable[[Element], Value]
 """What holds an element: a scalar, or a vector."""
 
-
-@dataclass(frozen=True)
-class Text:
-    """C that is a value: the same in all lanes, or a vector."""
-
-    text: str
-    is_vector: bool = False
+_LEFT, _RIGHT = Element("left", ()), Element("right", ())
 
 
-@dataclass
 class Writer:
-    """Lines of C, and the helpers and types that they need. `lanes` is 1 for scalars."""
+    """The C function of an instance while it is written, on `lanes` lanes."""
 
-    dtypes: Mapping[str, str]
-    """Operand -> dtype."""
-    lanes: int
-    lines: list[str] = field(default_factory=list[str])
-    pad: str = "    "
-    _helpers: dict[str, None] = field(default_factory=dict[str, None])
-    _macros: dict[str, None] = field(default_factory=dict[str, None])
-    _functions: dict[int, set[str]] = field(default_factory=dict[int, set[str]])
-    """Lanes -> those of `VECTORS` that are called on vectors of so many."""
-    _several: dict[tuple[str, int], None] = field(default_factory=dict[tuple[str, int], None])
-    """Functions and lanes of those that are called on several vectors at once."""
-    _types: dict[str, str] = field(default_factory=dict[str, str])
-    _count: int = 0
+    def __init__(self, instance: Instance, lanes: int) -> None:
+        self.instance, self.lanes = instance, lanes
+        self.dtypes: Mapping[str, str] = instance.kernel.dtypes
+        names = Names(re.findall(r"\w+", prototype(instance)))
+        self.scope = Scope(Lines(depth=1), names, Unit(instance.target.vector_bytes), {})
+        self.line, self.close = self.scope.writer.line, self.scope.writer.close
+        self.open = self.scope.writer.open
+        self._bodies: dict[tuple[int, str], tuple[Expression, Body]] = {}
 
-    # -- lines
-
-    def line(self, text: str) -> None:
-        """One line, indented."""
-        self.lines.append(self.pad + text)
-
-    def open(self, text: str) -> None:
-        """A line, and what follows is inside of it."""
-        self.line(text)
-        self.pad += "    "
-
-    def close(self) -> None:
-        """The end of what `open` began."""
-        self.pad = self.pad[:-4]
-        self.line("}")
+    def variable(self, kind: str, name: str, value: str) -> None:
+        """A variable of this name."""
+        self.scope.names.reserve(name)
+        self.line(f"{kind} {name} = {value};")
 
     def named(self, kind: str, value: str) -> str:
         """A new constant."""
-        name = f"t{self._count}"
-        self._count += 1
-        self.line(f"const {kind} {name} = {value};")
-        return name
-
-    def array(self, dtype: DType, vector: str) -> str:
-        """A new array that holds what is in a vector."""
-        name = f"a{self._count}"
-        self._count += 1
-        align = self.lanes * dtype.nbytes
-        self.line(f"{dtype.c} {name}[{self.lanes}] __attribute__((aligned({align})));")
-        self.line(f"*({self.vector(dtype)} *){name} = {vector};")
-        return name
-
-    # -- types
+        return self.scope.declare(kind, "t", value)
 
     def vector(self, dtype: DType) -> str:
         """The vector type of `lanes` elements."""
-        return self._type(f"v{self.lanes}_{dtype.name}", dtype, "may_alias")
+        return self.scope.unit.vector(dtype, self.lanes).c
 
     def memory(self, dtype: DType) -> str:
         """The same at any element's address."""
-        return self._type(
-            f"m{self.lanes}_{dtype.name}", dtype, f"aligned({dtype.nbytes}), may_alias"
-        )
+        return self.scope.unit.vector(dtype, self.lanes).memory
 
-    def _type(self, name: str, dtype: DType, more: str) -> str:
-        size = f"vector_size({self.lanes * dtype.nbytes})"
-        self._types[name] = f"typedef {dtype.c} {name} __attribute__(({size}, {more}));"
-        return name
-
-    # -- whole functions
-
-    def function(self, instance: Instance) -> str:
-        """The C function of the instance, with the lines as its body.
+    def function(self) -> str:
+        """The C function with the lines as its body.
 
         Always inlined, so that strides and sizes are the constants of the call.
         """
+        instance, unit = self.instance, self.scope.unit
         head = prototype(instance).replace(" *", " *__restrict ")
-        body = "\n".join(self.lines)
+        body = "\n".join(self.scope.writer.lines)
         named = set(re.findall(r"\w+", body))
+        types = [pair for kind in sorted(unit.vectors) for pair in kind.typedefs.items()]
         unused = [name for name in re.findall(r"(\w+)(?=[,)])", head) if name not in named]
         text = "\n".join(
             [
                 f"static inline __attribute__((always_inline)) {head}",
                 "{",
-                *(f"    {line}" for line in self._types.values()),
+                *(f"    {line}" for name, line in types if name in named),
                 *(f"    (void){name};" for name in unused),
                 body,
                 "}",
                 "",
             ]
         )
-        # Each instance has helpers of its own: a unit may have several.
-        vectors = "".join(vector_helpers(names, n) for n, names in self._functions.items())
-        vectors += "".join(several_helper(name, n) for name, n in self._several)
-        text = helpers_text(self._helpers) + vectors + "".join(self._macros) + text
-        return text.replace("inarch_", f"{instance.symbol}_")
+        return with_own_helpers(unit.helpers, text, instance.symbol)
 
     # -- values
 
-    def value(self, expression: Expression, dtype: DType, at: At) -> Text:
+    def value(self, expression: Expression, dtype: DType, at: At) -> Value:
         """The expression, of `dtype`."""
-        match expression:
-            case Number(number):
-                return Text(literal(number if dtype.is_float else int(number), dtype))
-            case Element():
-                return at(expression)
-            case Apply(function, arguments):
-                own = dtype
-                if function in DTYPES:
-                    inner = dtype_of(arguments[0], self.dtypes)
-                    own = dtype if inner is None else DTYPES[inner]
-                parts = [self.value(argument, own, at) for argument in arguments]
-                return self._apply(function, parts, own, dtype)
+        key = id(expression), dtype.name  # not by what it says, of which -0.0 would be 0.0
+        if key not in self._bodies:
+            self._bodies[key] = expression, body_of(expression, self.dtypes, dtype.name)
+        return self._value(self._bodies[key][1], at)
 
-    def combined(self, operator: str, left: Text, right: Text, dtype: DType) -> Text:
+    def combined(self, operator: str, left: Value, right: Value, dtype: DType) -> Value:
         """`left operator right`."""
-        return self._apply(operator, [left, right], dtype, dtype)
+        return self._value(_pair(operator, dtype), {_LEFT: left, _RIGHT: right}.__getitem__)
 
-    def together(self, function: str, values: Sequence[Text], dtype: DType) -> list[Text]:
+    def _value(self, body: Body, at: At) -> Value:
+        arguments = {argument: at(element) for element, argument in body.arguments.items()}
+        return evaluate_lanes(body.block, arguments, self.lanes, self.scope)[0]
+
+    def together(self, function: str, values: Sequence[Value], dtype: DType) -> list[Value]:
         """A function of `OURS` of several vectors of f32, `TOGETHER` at a time."""
-        self._functions.setdefault(self.lanes, set()).update(several_needs(function))
-        self._several[function, self.lanes] = None
-        kind = self.vector(dtype)
-        found: list[Text] = []
-        for first in range(0, len(values), TOGETHER):
-            names = [f"y{self._count + at}" for at in range(TOGETHER)]
-            self._count += TOGETHER
-            self.line(f"{kind} {', '.join(names)};")
-            pairs = zip(values[first : first + TOGETHER], names, strict=True)
-            arguments = ", ".join(f"{self.splat(value, dtype)}, &{name}" for value, name in pairs)
-            self.line(f"{several_name(function, self.lanes)}({arguments});")
-            found += [Text(name, is_vector=True) for name in names]
-        return found
+        texts = [self.splat(value, dtype) for value in values]
+        return [
+            found
+            for first in range(0, len(texts), TOGETHER)
+            for found in on_several(
+                function, texts[first : first + TOGETHER], self.lanes, self.scope
+            )
+        ]
 
-    def updated(self, operator: str, old: Text, update: Expression, dtype: DType, at: At) -> Text:
+    def updated(self, operator: str, old: Value, update: Expression, dtype: DType, at: At) -> Value:
         """`old operator update`; a product that is added to a sum of floats with one rounding."""
         if not is_fused(operator, update, dtype):
             return self.combined(operator, old, self.value(update, dtype, at), dtype)
         assert isinstance(update, Apply), "it is a product"
         factors = [self.value(part, dtype, at) for part in update.arguments]
-        if not any(part.is_vector for part in (*factors, old)):
-            call = self._need(f"inarch_fma_{dtype.name}")
-            return Text(f"{call}({', '.join(part.text for part in (*factors, old))})")
-        self._macros[fused_text(self.lanes, dtype)] = None
-        parts = [self.splat(part, dtype) for part in (*factors, old)]
-        return Text(f"{fused_name(self.lanes, dtype)}({', '.join(parts)})", is_vector=True)
+        return fused([*factors, old], dtype, self.lanes, self.scope)
 
-    def splat(self, value: Text, dtype: DType) -> str:
+    def splat(self, value: Value, dtype: DType) -> str:
         """A vector with the value in every lane."""
         if value.is_vector:
             return value.text
-        return f"({self.vector(dtype)}){{{', '.join([value.text] * self.lanes)}}}"
+        kind = self.scope.unit.vector(dtype, self.lanes)
+        return f"({kind.c}){splat(value.text, kind)}"
 
-    def _apply(self, function: str, parts: Sequence[Text], source: DType, dtype: DType) -> Text:
-        if function == "rounded":
-            return parts[0]
-        if function == "relu":
-            function, parts = "max", [*parts, Text(literal(0, dtype))]
-        if not any(part.is_vector for part in parts):
-            return Text(self.scalar(function, [part.text for part in parts], source, dtype))
-        text = self._native(function, parts, source, dtype)
-        return Text(
-            text if text is not None else self._by_lane(function, parts, source, dtype), True
-        )
 
-    def _native(
-        self, function: str, parts: Sequence[Text], source: DType, dtype: DType
-    ) -> str | None:
-        texts = [part.text for part in parts]
-        if function in SIGNS and dtype.is_float:
-            return f"({texts[0]} {SIGNS[function]} {texts[1]})"
-        if function in SIGNS and function != "div":  # unsigned, so that it wraps
-            wide = DTYPES[f"u{dtype.name}"]
-            a, b = (f"({self.vector(wide)}){self.splat(part, dtype)}" for part in parts)
-            return f"({self.vector(dtype)})({a} {SIGNS[function]} {b})"
-        if function == "neg" and dtype.is_float:
-            return f"(-{texts[0]})"
-        if function in ORDERS:
-            return self._ordered(function, parts, dtype)
-        if function == "abs" and dtype.is_float:
-            bits = DTYPES[f"i{dtype.bits}"]
-            mask = literal((1 << (dtype.bits - 1)) - 1, bits)
-            return f"({self.vector(dtype)})(({self.vector(bits)}){texts[0]} & {mask})"
-        if function in VECTORS and dtype.name == "f32":
-            self._functions.setdefault(self.lanes, set()).add(function)
-            return f"{vector_name(function, self.lanes)}({texts[0]})"
-        if function in DTYPES and (source.is_float <= dtype.is_float):
-            return f"__builtin_convertvector({texts[0]}, {self.vector(dtype)})"
-        return None
-
-    def _ordered(self, function: str, parts: Sequence[Text], dtype: DType) -> str:
-        """The larger or smaller, NaN when either is."""
-        kind, bits = self.vector(dtype), self.vector(DTYPES[f"i{dtype.bits}"])
-        a, b = (self.named(kind, self.splat(part, dtype)) for part in parts)
-        if dtype.is_float:
-            name = ordered_name(function, self.lanes, dtype)
-            self._macros[ordered_texts(self.lanes)[name]] = None
-            return f"{name}({a}, {b}, {kind}, {bits})"
-        mask = self.named(bits, f"({bits})({a} {ORDERS[function]} {b})")
-        return f"({kind})(({mask} & ({bits}){a}) | (~{mask} & ({bits}){b}))"
-
-    def _by_lane(self, function: str, parts: Sequence[Text], source: DType, dtype: DType) -> str:
-        """Through arrays, lane by lane."""
-        texts = [
-            f"{self.array(source, part.text)}[lane]" if part.is_vector else part.text
-            for part in parts
-        ]
-        result = self.array(dtype, f"({self.vector(dtype)}){{0}}")
-        self.open(f"for (int lane = 0; lane < {self.lanes}; lane++) {{")
-        self.line(f"{result}[lane] = {self.scalar(function, texts, source, dtype)};")
-        self.close()
-        return f"(*({self.vector(dtype)} *){result})"
-
-    def scalar(self, function: str, texts: Sequence[str], source: DType, dtype: DType) -> str:
-        """A function of scalars."""
-        if dtype.is_float and function in SIGNS:
-            return f"({texts[0]} {SIGNS[function]} {texts[1]})"
-        if function in DTYPES:
-            if source.is_float and not dtype.is_float:
-                return f"{self._need(f'inarch_{source.name}_to_{dtype.name}')}({texts[0]})"
-            return f"(({dtype.c}){texts[0]})"
-        if dtype.is_float:
-            return self._of_floats(function, texts, dtype)
-        return self._of_integers(function, texts, dtype)
-
-    def _of_floats(self, function: str, texts: Sequence[str], dtype: DType) -> str:
-        suffix = "f" if dtype.bits == 32 else ""
-        if function == "neg":
-            return f"(-{texts[0]})"
-        if function in ORDERS or (function in OURS and dtype.bits == 32):
-            return f"{self._need(f'inarch_{function}_{dtype.name}')}({', '.join(texts)})"
-        return f"__builtin_{FUNCTIONS[function].library}{suffix}({', '.join(texts)})"
-
-    def _of_integers(self, function: str, texts: Sequence[str], dtype: DType) -> str:
-        if function == "div":
-            return f"{self._need(f'inarch_div_{dtype.name}')}({', '.join(texts)})"
-        if function in ORDERS:
-            return f"({texts[0]} {ORDERS[function]} {texts[1]} ? {texts[0]} : {texts[1]})"
-        # Narrower operands are promoted to int, where 16 x 16 bits fit when they are unsigned factors.
-        wide = DTYPES[f"u{dtype.name}"].c if dtype.bits >= 32 else "uint32_t"
-        if function == "neg":
-            return f"(({dtype.c})(0 - ({wide}){texts[0]}))"
-        if function == "abs":
-            return f"({texts[0]} < 0 ? ({dtype.c})(0 - ({wide}){texts[0]}) : {texts[0]})"
-        return f"(({dtype.c})(({wide}){texts[0]} {SIGNS[function]} ({wide}){texts[1]}))"
-
-    def _need(self, helper: str) -> str:
-        self._helpers[helper] = None
-        return helper
+@cache
+def _pair(operator: str, dtype: DType) -> Body:
+    both = {"left": dtype.name, "right": dtype.name}
+    return body_of(Apply(operator, (_LEFT, _RIGHT)), both, dtype.name)
 
 
 def is_fused(operator: str, update: Expression, dtype: DType) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
-from inarch.backends.c.templates._lanes import Text, Writer
+from inarch.backends.c.templates._lanes import Writer
+from inarch.backends.c.write.value.vectors import Value, load_strided
 from inarch.core.dtypes import DTYPES
 from inarch.machine.machine import Machine
 from inarch.machine.work import body_cycles
@@ -41,21 +42,21 @@ def loader(
     values: Mapping[str, str | int],
     unit: str,
     lanes: int,
-    loaded: dict[str, Text],
-) -> Callable[[Element], Text]:
+    loaded: dict[str, Value],
+) -> Callable[[Element], Value]:
     """Elements at a point, as constants: what is at one address is read once (`loaded`).
 
     Those that move along `unit` are vectors, where there are `lanes`.
     """
 
-    def at(element: Element) -> Text:
+    def at(element: Element) -> Value:
         dtype = DTYPES[writer.dtypes[element.operand]]
         is_vector = lanes > 1 and moves(element, unit)
         memory = writer.memory(dtype) if is_vector else dtype.c
         text = f"*(const {memory} *)({address(element, values, unit)})"
         if text not in loaded:
             kind = writer.vector(dtype) if is_vector else dtype.c
-            loaded[text] = Text(writer.named(kind, text), is_vector)
+            loaded[text] = Value(writer.named(kind, text), is_vector)
         return loaded[text]
 
     return at
@@ -66,49 +67,37 @@ def anywhere(
     values: Mapping[str, str | int],
     unit: str,
     lanes: int,
-    held: Text,
+    held: Value,
     target: Element,
-) -> Callable[[Element], Text]:
+) -> Callable[[Element], Value]:
     """Elements at a point, where nothing is known of their strides; the element that is written is `held`.
 
     Those that move along `unit` are vectors, where there are `lanes`, loaded whole where they are neighbours.
     """
 
-    def at(element: Element) -> Text:
+    def at(element: Element) -> Value:
         if element == target:
             return held
         first = address(element, values)
         if lanes == 1 or not moves(element, unit):
-            return Text(f"*({first})")
+            return Value(f"*({first})")
         dtype = DTYPES[writer.dtypes[element.operand]]
         (dimension,) = [
             number for number, index in enumerate(element.indices) if index[0].iterator == unit
         ]
-        stride = f"{element.operand}_{dimension}"
-        name = writer.array(dtype, f"({writer.vector(dtype)}){{0}}")
-        # Strides are constants where the function is inlined: one branch is left.
-        writer.open(f"if ({stride} == 1) {{")
-        writer.line(
-            f"*({writer.vector(dtype)} *){name} = *(const {writer.memory(dtype)} *)({first});"
-        )
-        writer.close()
-        writer.open("else {")
-        writer.open(f"for (int64_t lane = 0; lane < {lanes}; lane++) {{")
-        writer.line(f"{name}[lane] = ({first})[lane * {stride}];")
-        writer.close()
-        writer.close()
-        return Text(f"(*(const {writer.vector(dtype)} *){name})", is_vector=True)
+        kind = writer.scope.unit.vector(dtype, lanes)
+        return load_strided(first, f"{element.operand}_{dimension}", kind, writer.scope)
 
     return at
 
 
 def scalars(
     values: Mapping[str, str | int], target: Element, held: str
-) -> Callable[[Element], Text]:
+) -> Callable[[Element], Value]:
     """Elements at a point, where they are; the element that is written is `held`."""
 
-    def at(element: Element) -> Text:
-        return Text(held if element == target else f"*({address(element, values)})")
+    def at(element: Element) -> Value:
+        return Value(held if element == target else f"*({address(element, values)})")
 
     return at
 

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import product
 from math import prod
 
-from inarch.backends.c.templates._lanes import Text, Writer, block_of, widest
+from inarch.backends.c.templates._lanes import Writer, block_of, widest
 from inarch.backends.c.templates._points import (
     address,
     anywhere,
@@ -26,6 +26,7 @@ from inarch.backends.c.templates._points import (
     step_cycles,
 )
 from inarch.backends.c.write.value.blocks import LongSum, flushed
+from inarch.backends.c.write.value.vectors import Value
 from inarch.core.dtypes import DTYPES, DType
 from inarch.machine.target import Target
 from inarch.meaning import Normal, normal
@@ -108,20 +109,20 @@ def _row(workload: Workload, column: int) -> int | None:
 def _generate(instance: Instance, *, lanes: int, most: int) -> str:
     rows = instance.params.get("MR", 1)
     count = _vectors(instance, rows, most)
-    writer = Writer(instance.kernel.dtypes, lanes)
+    writer = Writer(instance, lanes)
     writer.line("int64_t n = 0;")
     if count > 1:
-        writer.open(f"for (; n + {count * lanes} <= N; n += {count * lanes}) {{")
+        writer.open(f"for (; n + {count * lanes} <= N; n += {count * lanes})")
         _Tile(instance, writer, rows, count, lanes).write()
         writer.close()
-    writer.open(f"for (; n + {lanes} <= N; n += {lanes}) {{")
+    writer.open(f"for (; n + {lanes} <= N; n += {lanes})")
     _Tile(instance, writer, rows, 1, lanes).write()
     writer.close()
     # gcc 12 would warn of a loop that it does not see to be empty where N is known.
-    writer.open(f"for (; N % {lanes} != 0 && n < N; n++) {{")
+    writer.open(f"for (; N % {lanes} != 0 && n < N; n++)")
     _Tile(instance, writer, rows, 1, 1).write()
     writer.close()
-    return writer.function(instance)
+    return writer.function()
 
 
 def _vectors(instance: Instance, rows: int, most: int) -> int:
@@ -158,27 +159,27 @@ class _Tile:
         *outer, inner = shape.reductions
         for loop in outer:
             name = loop.name
-            writer.open(f"for (int64_t {name} = 0; {name} < {loop.size}; {name}++) {{")
+            writer.open(f"for (int64_t {name} = 0; {name} < {loop.size}; {name}++)")
         name, end = inner.name, inner.size
         if block is None:
-            writer.open(f"for (int64_t {name} = 0; {name} < {end}; {name}++) {{")
+            writer.open(f"for (int64_t {name} = 0; {name} < {end}; {name}++)")
         else:
             writer.line(f"int64_t {name} = 0;")
-            writer.open(f"while ({name} < {end}) {{")
+            writer.open(f"while ({name} < {end})")
             rest = f"is_long && {end} - {name} > {block}"
             writer.line(f"const int64_t begin = {name};")
             writer.line(f"const int64_t stop = {rest} ? {name} + {block} : {end};")
-            writer.open(f"for (; {name} < stop; {name}++) {{")
-        loaded: dict[str, Text] = {}
+            writer.open(f"for (; {name} < stop; {name}++)")
+        loaded: dict[str, Value] = {}
         for point in points:
             at = loader(writer, self._place(point), "n", self.lanes, loaded)
-            old = Text(self._name(point), is_vector=self.lanes > 1)
+            old = Value(self._name(point), is_vector=self.lanes > 1)
             found = writer.updated(str(shape.operator), old, shape.update, self._dtype, at)
             writer.line(f"{self._name(point)} = {found.text};")
         writer.close()
         if block is not None:
             writer.line("since += stop - begin;")
-            writer.open(f"if (is_long && since >= {block}) {{")
+            writer.open(f"if (is_long && since >= {block})")
             self._lines([*flushed(sums), "since = 0;"])
             writer.close()
             writer.close()
@@ -200,7 +201,7 @@ class _Tile:
         return [LongSum(f"c_{at}", f"h_{at}", f"l_{at}", self._dtype, kind) for at in names]
 
     def _end_blocks(self, sums: Sequence[LongSum]) -> None:
-        self.writer.open("if (is_long) {")
+        self.writer.open("if (is_long)")
         self._lines(flushed(sums))
         for each in sums:
             self.writer.line(f"{each.part} = {each.total} + {each.lost};")
@@ -233,7 +234,7 @@ class _Tile:
         else:
             first = writer.value(shape.init, self._dtype, scalars({}, shape.target, ""))
             start = writer.splat(first, self._dtype) if self.lanes > 1 else first.text
-        writer.line(f"{kind} {self._name(point)} = {start};")
+        writer.variable(kind, self._name(point), start)
 
     def _end(self, point: tuple[int, int]) -> None:
         """Finishes and stores an accumulator."""
@@ -241,7 +242,7 @@ class _Tile:
         place = self._place(point)
         _, memory = self._kinds
         if shape.finish is not None:
-            at = anywhere(writer, place, "n", self.lanes, Text(name, self.lanes > 1), shape.target)
+            at = anywhere(writer, place, "n", self.lanes, Value(name, self.lanes > 1), shape.target)
             found = writer.value(shape.finish, dtype, at)
             name = writer.splat(found, dtype) if self.lanes > 1 else found.text
         writer.line(f"*({memory} *)({address(shape.target, place, 'n')}) = {name};")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 
-from inarch.backends.c.templates._lanes import Text, Writer, block_of, identity, widest
+from inarch.backends.c.templates._lanes import Writer, block_of, identity, widest
 from inarch.backends.c.templates._points import (
     address,
     loader,
@@ -28,6 +28,7 @@ from inarch.backends.c.templates._points import (
 from inarch.backends.c.types import literal
 from inarch.backends.c.write.value.blocks import LongSum
 from inarch.backends.c.write.value.elementary import OURS, TOGETHER
+from inarch.backends.c.write.value.vectors import Value
 from inarch.core.dtypes import DTYPES, DType
 from inarch.machine.target import Target
 from inarch.meaning import Apply, Iterator, Normal, Size, elements, normal
@@ -94,9 +95,9 @@ def _along(workload: Workload) -> int | None:
 
 
 def _generate(instance: Instance, *, lanes: int) -> str:
-    writer = Writer(instance.kernel.dtypes, lanes)
+    writer = Writer(instance, lanes)
     _Rows(instance, writer, instance.params.get("MR", 1), lanes).write()
-    return writer.function(instance)
+    return writer.function()
 
 
 @dataclass
@@ -119,15 +120,15 @@ class _Rows:
         kind, none = writer.vector(dtype), identity(str(self.shape.operator), dtype)
         for m in range(self.rows):
             for chain in range(CHAINS):
-                writer.line(f"{kind} c_{m}_{chain} = {writer.splat(Text(none), dtype)};")
-            writer.line(f"{dtype.c} s_{m} = {none};")
+                writer.variable(kind, f"c_{m}_{chain}", writer.splat(Value(none), dtype))
+            writer.variable(dtype.c, f"s_{m}", none)
         *outer, inner = self.shape.reductions
         block = block_of(str(self.shape.operator), self.shape.update, dtype)
         if block is not None:
             self._begin_blocks(outer, inner.size, block)
         for loop in outer:
             name = loop.name
-            writer.open(f"for (int64_t {name} = 0; {name} < {loop.size}; {name}++) {{")
+            writer.open(f"for (int64_t {name} = 0; {name} < {loop.size}; {name}++)")
         writer.line("int64_t k = 0;")
         if block is not None:
             self._blocks(inner.size, block, is_of_rows=bool(outer))
@@ -146,7 +147,7 @@ class _Rows:
     def _steps(self, chains: int, lanes: int, end: Size) -> None:
         """The loop over whole steps from `k` on."""
         step = chains * lanes
-        self.writer.open(f"for (; k + {step} <= {end}; k += {step}) {{")
+        self.writer.open(f"for (; k + {step} <= {end}; k += {step})")
         self._terms(chains, lanes)
         self.writer.close()
 
@@ -155,7 +156,7 @@ class _Rows:
     def _blocks(self, size: Size, block: int, *, is_of_rows: bool) -> None:
         """The whole steps in blocks. A block of short rows is of several: `since` counts its steps."""
         writer, step = self.writer, CHAINS * self.lanes
-        writer.open(f"while (k + {step} <= {size}) {{")
+        writer.open(f"while (k + {step} <= {size})")
         rest = f"is_long && {size} - k > {block} * {step}"
         writer.line(f"const int64_t stop = {rest} ? k + {block} * {step} : {size};")
         if is_of_rows:
@@ -185,7 +186,7 @@ class _Rows:
                 self.writer.line(line)
 
     def _flush(self, condition: str, *, with_rest: bool) -> None:
-        self.writer.open(f"if (is_long && {condition}) {{")
+        self.writer.open(f"if (is_long && {condition})")
         self._flush_all(with_rest=with_rest)
         if with_rest:
             self.writer.line("since = 0;")
@@ -217,7 +218,7 @@ class _Rows:
         ):
             self._functions_of_terms(update, chains, lanes)
             return
-        loaded: dict[str, Text] = {}
+        loaded: dict[str, Value] = {}
         for chain in range(chains):
             place = f"(k + {chain * lanes})" if chain else "k"
             for m in range(self.rows):
@@ -225,7 +226,7 @@ class _Rows:
                 name = f"c_{m}_{chain}" if lanes > 1 else f"s_{m}"
                 found = self.writer.updated(
                     str(self.shape.operator),
-                    Text(name, is_vector=lanes > 1),
+                    Value(name, is_vector=lanes > 1),
                     self.shape.update,
                     self._dtype,
                     at,
@@ -234,9 +235,9 @@ class _Rows:
 
     def _functions_of_terms(self, update: Apply, chains: int, lanes: int) -> None:
         """Terms that are functions: what they are of first, then the functions of several at once."""
-        loaded: dict[str, Text] = {}
+        loaded: dict[str, Value] = {}
         names: list[str] = []
-        values: list[Text] = []
+        values: list[Value] = []
         for chain in range(chains):
             place = f"(k + {chain * lanes})" if chain else "k"
             for m in range(self.rows):
@@ -246,7 +247,7 @@ class _Rows:
                 self._ask_ahead(update, m, place, chain * lanes)
         found = self.writer.together(update.function, values, self._dtype)
         for name, value in zip(names, found, strict=True):
-            self._combine(name, Text(name, is_vector=True), value)
+            self._combine(name, Value(name, is_vector=True), value)
 
     def _ask_ahead(self, update: Apply, m: int, place: str, first: int) -> None:
         """The rows that follow those of this call come while these are computed with.
@@ -260,11 +261,11 @@ class _Rows:
                 there = address(element, {"m": m + self.rows, "k": place}, "k")
                 self.writer.line(f"__builtin_prefetch({there});")
 
-    def _combine(self, name: str, old: Text, update: Text) -> None:
+    def _combine(self, name: str, old: Value, update: Value) -> None:
         found = self.writer.combined(str(self.shape.operator), old, update, self._dtype)
         self._set(name, found, is_vector=old.is_vector)
 
-    def _set(self, name: str, found: Text, *, is_vector: bool) -> None:
+    def _set(self, name: str, found: Value, *, is_vector: bool) -> None:
         # What is the same in all lanes was not made a vector: a constant, or an operand that stays.
         text = self.writer.splat(found, self._dtype) if is_vector else found.text
         self.writer.line(f"{name} = {text};")
@@ -275,7 +276,10 @@ class _Rows:
         while writer.lanes * dtype.nbytes > _SMALLEST:
             writer.lanes //= 2
             kind = writer.vector(dtype)
-            halves = [writer.named(kind, f"((const {kind} *)&{vector})[{at}]") for at in range(2)]
+            halves = [
+                writer.named(kind, f"((const {writer.memory(dtype)} *)&{vector})[{at}]")
+                for at in range(2)
+            ]
             vector = self._both(*halves)
         half = writer.lanes // 2
         while half:
@@ -287,7 +291,7 @@ class _Rows:
         return vector
 
     def _both(self, left: str, right: str) -> str:
-        parts = Text(left, is_vector=True), Text(right, is_vector=True)
+        parts = Value(left, is_vector=True), Value(right, is_vector=True)
         found = self.writer.combined(str(self.shape.operator), *parts, self._dtype)
         return self.writer.named(self.writer.vector(self._dtype), found.text)
 
@@ -298,24 +302,24 @@ class _Rows:
         is_blocked = block_of(str(shape.operator), shape.update, dtype) is not None
         if is_blocked:
             writer.line(f"{dtype.c} lost_{m} = {literal(-0.0, dtype)};")
-            writer.open("if (is_long) {")
+            writer.open("if (is_long)")
             if m == 0:
                 self._flush_all(with_rest=True)
             writer.line(f"{vectors[0]} = h_{m};")
-            writer.open(f"for (int lane = 0; lane < {self.lanes}; lane++) {{")
+            writer.open(f"for (int lane = 0; lane < {self.lanes}; lane++)")
             writer.line(f"lost_{m} += l_{m}[lane];")
             writer.close()
             writer.close()
         while len(vectors) > 1:
             for left, right in zip(vectors[::2], vectors[1::2], strict=True):
-                self._combine(left, Text(left, is_vector=True), Text(right, is_vector=True))
+                self._combine(left, Value(left, is_vector=True), Value(right, is_vector=True))
             vectors = vectors[::2]
         vector = self._halved(vectors[0])
         operator, place = str(shape.operator), address(shape.target, {"m": m})
-        total = writer.combined(operator, Text(f"{vector}[0]"), Text(f"s_{m}"), dtype)
+        total = writer.combined(operator, Value(f"{vector}[0]"), Value(f"s_{m}"), dtype)
         if is_blocked:
-            total = Text(writer.named(dtype.c, f"({total.text}) + lost_{m}"))
-        start = Text(f"*({place})")
+            total = Value(writer.named(dtype.c, f"({total.text}) + lost_{m}"))
+        start = Value(f"*({place})")
         if shape.init is not None:
             start = writer.value(shape.init, dtype, scalars({}, shape.target, ""))
         result = writer.named(dtype.c, writer.combined(operator, start, total, dtype).text)

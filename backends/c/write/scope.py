@@ -18,7 +18,7 @@ from inarch.backends.c.write.value.expressions import (
     stays_wide,
     wide_expression,
 )
-from inarch.core.dtypes import DType
+from inarch.core.dtypes import DTYPES, DType
 from inarch.dialects.loop.rounding import fused_product, is_fused
 from inarch.dialects.loop.scalar import PointOp
 
@@ -45,6 +45,17 @@ class VectorType:
     def memory(self) -> str:
         """The typedef through which any element address may be read and written."""
         return f"{self.c}_mem"
+
+    @property
+    def typedefs(self) -> dict[str, str]:
+        """The name of each -> what declares it."""
+        dtype = DTYPES[self.dtype]
+        size = f"vector_size({dtype.nbytes * self.lanes})"
+        kinds = {self.c: size, self.memory: f"{size}, aligned({dtype.nbytes}), may_alias"}
+        return {
+            name: f"typedef {dtype.c} {name} __attribute__(({kind}));"
+            for name, kind in kinds.items()
+        }
 
 
 @dataclass

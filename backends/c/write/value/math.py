@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from inarch.backends.c.text import CALLS_LIBRARY
 from inarch.backends.c.types import literal
 from inarch.backends.c.write.transpose import HELPERS as TRANSPOSES
 from inarch.backends.c.write.value.elementary import SCALARS
@@ -249,3 +250,12 @@ def helpers_text(names: Iterable[str]) -> str:
                 pending.append(other)
     # The table is in order of dependence.
     return "".join(text for name, text in table.items() if name in wanted)
+
+
+def with_own_helpers(helpers: Iterable[str], text: str, owner: str) -> str:
+    """`text` after the helpers that it calls, all called after `owner`: a unit may have several such texts.
+
+    It needs no header: what is the C library's is the compiler's builtin.
+    """
+    found = CALLS_LIBRARY.sub(r"__builtin_\1(", helpers_text(helpers) + text)
+    return found.replace("inarch_", f"{owner}_")

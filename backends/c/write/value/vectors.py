@@ -43,7 +43,7 @@ class Value:
     """C that is a value: the same in all lanes (a scalar), or a vector."""
 
     text: str
-    is_vector: bool
+    is_vector: bool = False
 
 
 def evaluate_lanes(
@@ -227,10 +227,11 @@ def _ordered(op: Operation, operands: Sequence[Value], kind: VectorType, scope: 
     if dtype.is_float:
         name = scope.unit.need(ordered_name(row.name, lanes, dtype))
         return f"{name}({a}, {b}, {kind.c}, {bits.c})"
-    # C has no `?:` on vectors: by a mask of all ones.
-    sign = "" if is_signed else f"({scope.unit.vector(unsigned(dtype), lanes).c})"
-    mask = scope.declare(bits.c, "mask", f"({bits.c})({sign}{a} {row.order} {sign}{b})")
-    picked = f"({kind.c})(({mask} & ({bits.c}){a}) | (~{mask} & ({bits.c}){b}))"
+    # C has no `?:` on vectors: by a mask of all ones. Its type is another one than theirs, as gcc 12 else
+    # makes two exclusive ors of it with AVX-512 instead of a blend.
+    sign, of = "" if is_signed else f"({scope.unit.vector(unsigned(dtype), lanes).c})", bits.memory
+    mask = scope.declare(of, "mask", f"({of})({sign}{a} {row.order} {sign}{b})")
+    picked = f"({kind.c})(({mask} & ({of}){a}) | (~{mask} & ({of}){b}))"
     return scope.declare(kind.c, "t", picked)
 
 
@@ -284,6 +285,22 @@ def lanes_of(texts: Iterable[str]) -> str:
 def load(pointer: str, offset: str, kind: VectorType) -> str:
     """The vector of consecutive elements from `pointer[offset]` on."""
     return f"*(const {kind.memory} *){_address(pointer, offset)}"
+
+
+def load_strided(place: str, stride: str, kind: VectorType, scope: Scope) -> Value:
+    """The vector of elements that are `stride` apart, the first one at `place`."""
+    name = scope.names.fresh("t")
+    scope.writer.line(f"{kind.c} {name} = {{0}};")
+    # Strides are constants where a kernel's function is inlined: one branch is left.
+    scope.writer.open(f"if ({stride} == 1)")
+    scope.writer.line(f"{name} = *(const {kind.memory} *)({place});")
+    scope.writer.close()
+    scope.writer.open("else")
+    scope.writer.open(f"for (int64_t lane = 0; lane < {kind.lanes}; lane++)")
+    scope.writer.line(f"{name}[lane] = ({place})[lane * ({stride})];")
+    scope.writer.close()
+    scope.writer.close()
+    return Value(name, is_vector=True)
 
 
 def store(pointer: str, offset: str, kind: VectorType, text: str) -> str:
