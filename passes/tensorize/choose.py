@@ -236,6 +236,10 @@ class Prices:
         found = [taken for nest in nests if (taken := self._taken(nest)) is not None]
         return any(one.family.pattern.name in self.chooser.guests for one in found)
 
+    def is_by_kernel(self, nest: NestOp) -> bool:
+        """Whether a kernel does it."""
+        return self._taken(nest) is not None
+
     def _taken(self, nest: NestOp) -> Candidate | None:
         return self.chooser.decide(strided_nest(nest))[1] if unsuitable(nest) is None else None
 

@@ -15,9 +15,9 @@ from xdsl.rewriter import InsertPoint
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import linear_map
 from inarch.passes.loop.nests.contraction import match_contraction
-from inarch.passes.loop.nests.edge import Edge, find_edge, is_elementwise
+from inarch.passes.loop.nests.copied import is_copy, is_transposed
+from inarch.passes.loop.nests.edge import Edge, find_edge
 from inarch.passes.loop.nests.fusion import inline_producer
-from inarch.passes.loop.nests.transform import read_strides, strides_along
 from inarch.passes.loop.nests.uses import BufferUses
 from inarch.passes.loop.tiling.group import Group
 
@@ -38,26 +38,17 @@ def read_sources(group: Group, uses: BufferUses) -> Group:
         for buffer in (product.ins[contraction.a], product.ins[contraction.b]):
             nest = nests[position]
             edge = None if buffer in written else find_edge(buffer, nest)
-            if edge is not None and _is_turned_copy(edge.producer) and _reaches(edge, uses, last):
+            if edge is not None and _is_turned(edge.producer) and _reaches(edge, uses, last):
                 nests[position] = _read_source(edge) or nest
     return Group.of(nests, group.classes)
 
 
-def _is_turned_copy(nest: NestOp) -> bool:
-    """Whether neighbours of what it writes are no neighbours of what it reads, with nothing computed."""
-    if not is_elementwise(nest) or len(nest.ins) != 1:
-        return False
-    if nest.reads.data[0].is_padded or nest.reads.data[0].is_indirect:
-        return False
-    if nest.yielded(nest.body)[0] is not nest.body.block.args[0]:
+def _is_turned(nest: NestOp) -> bool:
+    if not is_copy(nest) or not is_transposed(nest):
         return False
     # A part of an iterator is then a part of the source, which begins where the class says.
     index = linear_map(nest.read_map(0))
-    if not all(form.lone_iterator is not None or form.is_constant for form in index):
-        return False
-    writes = strides_along(nest, nest.outs[0], nest.write_map(0))
-    pairs = zip(writes, read_strides(nest, 0), nest.sizes, strict=True)
-    return any(write == 1 and read != 1 and size > 1 for write, read, size in pairs)
+    return all(form.lone_iterator is not None or form.is_constant for form in index)
 
 
 def _reaches(edge: Edge, uses: BufferUses, last: int) -> bool:

@@ -382,10 +382,10 @@ def _copied_bytes(operand: OperandPlan, line: int, candidate: Candidate) -> int:
     What a kernel without a cost has copied is whole operands, transposed mostly: an element takes a line.
     """
     assert operand.copy is not None
-    shape = operand.copy.shape
+    elements = math.prod(operand.copy.shape)
     if not candidate.family.is_stated:
-        return math.prod(shape) * line
-    return math.prod(shape[:-1]) * max(math.prod(shape[-1:]) * operand.access.nbytes, line)
+        return elements * line
+    return elements // operand.copy.row * max(operand.copy.row * operand.access.nbytes, line)
 
 
 def copy_key(operand: OperandPlan) -> object:

@@ -20,6 +20,7 @@ from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.machine.work import body_cycles
+from inarch.passes.loop.nests.copied import is_copy, is_transposed
 from inarch.passes.tensorize.unify.strided import strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.cost import Costs
@@ -90,6 +91,8 @@ def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
     touches = Counter([*op.ins, *op.outs])
     brought = {value: _brought(value, n * points, machine) for value, n in touches.items()}
     touched = sum(brought.values())
+    if is_copy(op) and is_transposed(op):
+        return Costs(machine).copy(2 * nbytes(memref_of(op.outs[0])))
     if multiply_adds_in(op) and unsuitable(op) is None:
         return plain_cycles(strided_nest(op), target, machine) + touched
     touched += sum(brought[value] for value in set(op.outs))  # a line is read before it is written

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp, is_constant, root
-from inarch.dialects.loop.memory import memref_of
+from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.ir.index.linear import Linear
 from inarch.ir.types import layout_of
 from inarch.machine.machine import Machine
@@ -39,6 +39,17 @@ class Copy:
     def shape(self) -> tuple[int, ...]:
         """Of the copy."""
         return (*self.counts, *self.layout.shape)
+
+    @property
+    def row(self) -> int:
+        """Elements that are written in order, or read in order where rows become columns."""
+        strides = [1] if self.view.is_flat else strides_of(memref_of(self.view.buffer))
+        moves = [
+            sum(by * form.coefficients[at] for by, form in zip(strides, self.forms, strict=True))
+            for at in range(len(self.shape))
+        ]
+        along = [size for by, size in zip(moves, self.shape, strict=True) if by == 1]
+        return max([*self.shape[-1:], *along], default=1)
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,8 @@ def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int], costs: C
         )
         if stride and block < size
     )
-    origin = costs.far if stream.is_packed else costs.origin(whole)
+    # What is packed at run time was written just before.
+    origin = costs.far if stream.is_packed and stream.is_constant else costs.origin(whole)
     machine = costs.machine
     return _Panel(
         nbytes,
