@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from inarch.backends.c.microkernels._epilogue import finish_helpers
+from inarch.backends.c.write.scope import VectorType
 from inarch.backends.c.write.value.fused import fused_name, fused_text
+from inarch.backends.c.write.value.math import helpers_in, with_own_helpers
 from inarch.core.dtypes import DTYPES
 from inarch.microkernel import Instance, prototype
 
@@ -57,6 +58,8 @@ def _types(lanes: int) -> dict[str, str]:
         "vec": f"typedef float vec __attribute__(({size}, may_alias));",
         "mem": f"typedef float mem __attribute__(({size}, aligned(4), may_alias));",
         "ints": f"typedef int32_t ints __attribute__(({size}, may_alias));",
+        **VectorType("f32", lanes).typedefs,
+        **VectorType("i32", lanes).typedefs,
     }
 
 
@@ -100,5 +103,7 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
         *body,
         "}",
     ]
-    helpers = _registers(lanes) + fused_text(lanes, DTYPES["f32"]) + finish_helpers(instance, lanes)
-    return helpers + "\n".join(lines) + "\n" + plain
+    text = "\n".join([*lines, ""])
+    helpers = helpers_in(text) - {fused_name(lanes, DTYPES["f32"])}
+    text = with_own_helpers(helpers, text, instance.symbol)
+    return _registers(lanes) + fused_text(lanes, DTYPES["f32"]) + text + plain

@@ -20,13 +20,12 @@ from inarch.backends.c.microkernels._epilogue import (
     Accumulator,
     Tile,
     address,
-    elements_of,
     finish_lines,
     stride,
 )
 from inarch.backends.c.microkernels._function import function_text, keep, multiply_add, use
 from inarch.machine.machine import Machine
-from inarch.meaning import Element, Term
+from inarch.meaning import Element, Term, elements
 from inarch.microkernel import Instance
 
 UNROLL = 4
@@ -124,9 +123,10 @@ class _Writer:
         tile, vectors = len(self.tile.accumulators), self._vectors
         if tile // vectors + vectors >= tile:
             return []  # loads have no slots to spare
+        finish = instance.finish
         late = [
             each
-            for each in elements_of(instance.finish)
+            for each in ([] if finish is None else elements(finish))
             if each.operand != "C"
             and {term.iterator for index in each.indices for term in index}
             & {*self.contraction.rows}

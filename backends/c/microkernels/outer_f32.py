@@ -6,7 +6,6 @@ added to. A row takes NV stores and NV * K multiply-adds, and C is written in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 from inarch.backends.c.microkernels._epilogue import (
@@ -18,7 +17,7 @@ from inarch.backends.c.microkernels._epilogue import (
 )
 from inarch.backends.c.microkernels._function import function_text, multiply_add
 from inarch.machine.work import body_cycles
-from inarch.meaning import Apply, Element, Expression, applied, normal
+from inarch.meaning import Expression, applied, elements, normal
 from inarch.microkernel import Instance, Microkernel
 
 _NOMINAL = 256
@@ -63,19 +62,11 @@ def _generate(instance: Instance) -> str:
 def _moved(finish: Expression | None, written: str) -> list[tuple[str, str]]:
     """The operands of an epilogue that have a row of their own for each of A."""
     found: dict[str, str] = {}
-    for element in _elements(finish):
+    for element in [] if finish is None else elements(finish):
         place = address(element, {"m": "m"})
         if element.operand not in (written, place):
             found[element.operand] = place
     return list(found.items())
-
-
-def _elements(expression: Expression | None) -> Iterator[Element]:
-    if isinstance(expression, Element):
-        yield expression
-    elif isinstance(expression, Apply):
-        for argument in expression.arguments:
-            yield from _elements(argument)
 
 
 def _cost(instance: Instance) -> float:

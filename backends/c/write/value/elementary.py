@@ -14,7 +14,6 @@ Waite, Software Manual for the Elementary Functions, 1980).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import cache
 
 from inarch.backends.c.write.value.fused import fused_body
@@ -288,7 +287,7 @@ TOGETHER = 4
 """Vectors of which `several.py` makes a function at once."""
 
 VECTORS = tuple(name for name, row in ROWS.items() if row.has_vectors)
-"""What `vector_helpers` has."""
+"""Those that there are for all lanes of a vector of f32 (`vector_name`)."""
 
 _BLEND = {
     8: ("__AVX__", "__builtin_ia32_blendvps256(b, a, (F)test)"),
@@ -318,20 +317,6 @@ _ELEMENTWISE = """\
 def vector_name(function: str, lanes: int) -> str:
     """What a function of `VECTORS` is called on so many lanes of f32: `inarch_exp_v8f32`."""
     return f"inarch_{function}_v{lanes}f32"
-
-
-def vector_helpers(functions: Iterable[str], lanes: int) -> str:
-    """The C of functions of `VECTORS` on vectors of `lanes` f32, with their types; empty of none."""
-    texts = vector_texts(lanes)
-    wanted = {vector_name(function, lanes) for function in functions}
-    pending = list(wanted)
-    while pending:
-        text = texts[pending.pop()]
-        called = set(re.findall(r"\binarch_\w+(?=\()", text)) & texts.keys() - wanted
-        wanted |= called
-        pending += called
-    body = "".join(text for name, text in texts.items() if name in wanted)
-    return vector_types(lanes) + body if body else ""
 
 
 @cache

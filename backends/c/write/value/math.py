@@ -252,10 +252,15 @@ def helpers_text(names: Iterable[str]) -> str:
     return "".join(text for name, text in table.items() if name in wanted)
 
 
+def helpers_in(text: str) -> set[str]:
+    """The helpers that C calls."""
+    return set(re.findall(r"\b(inarch_\w+|INARCH_(?:FMA|MAXIMUM|MINIMUM)_\w+)(?=\()", text))
+
+
 def with_own_helpers(helpers: Iterable[str], text: str, owner: str) -> str:
     """`text` after the helpers that it calls, all called after `owner`: a unit may have several such texts.
 
     It needs no header: what is the C library's is the compiler's builtin.
     """
     found = CALLS_LIBRARY.sub(r"__builtin_\1(", helpers_text(helpers) + text)
-    return found.replace("inarch_", f"{owner}_")
+    return re.sub(r"\binarch_", f"{owner}_", found)

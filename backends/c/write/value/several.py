@@ -53,18 +53,11 @@ def several_name(function: str, lanes: int) -> str:
 @cache
 def several_texts(lanes: int) -> dict[str, str]:
     """Name -> C of the functions of several vectors, and of what they call, callees first."""
-    functions = {
-        several_name(function, lanes): several_helper(function, lanes) for function in OURS
-    }
+    functions = {several_name(function, lanes): _helper(function, lanes) for function in OURS}
     return {f"inarch_types_v{lanes}f32": vector_types(lanes), **vector_texts(lanes), **functions}
 
 
-def several_needs(function: str) -> set[str]:
-    """What `vector_helpers` must have beside it."""
-    return {function, *re.findall(r"\binarch_(\w+)_S\b", _FAST.get(function, ""))}
-
-
-def several_helper(function: str, lanes: int) -> str:
+def _helper(function: str, lanes: int) -> str:
     """The C of `several_name`: the statements of `vector_name`, each for all vectors before the next one."""
     name = several_name(function, lanes)
     text = FUNCTIONS[f"inarch_{function}_S"].partition("{\n")[2].rpartition("}")[0]
