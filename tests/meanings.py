@@ -65,7 +65,7 @@ class _Statement:
         if 0 in self.shape:
             return
         value = np.broadcast_to(self.value(self.statement.value, array.dtype), self.shape)
-        place = array[tuple(slice(n) for n in self.shape[:rank])]
+        place = array[(*(slice(n) for n in self.shape[:rank]), ...)]  # a view, of a scalar too
         if operator is not None:
             combine: np.ufunc = getattr(np, str(OF_MEANINGS[operator].numpy))
             axes = tuple(range(rank, len(self.shape)))
