@@ -9,6 +9,7 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import channel_blocks
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.target import GENERIC, target_of
 
 
@@ -18,7 +19,7 @@ def unless_f32(value: SSAValue) -> str | None:
     return None if found == "f32" else f"expected f32, found {found}"
 
 
-def unless_one_group(op: ConvOp) -> str | None:
+def unless_one_group(op: ConvOp | ConvTransposeOp) -> str | None:
     """Several groups of channels."""
     groups = op.groups.value.data
     return None if groups == 1 else f"it has {groups} groups; expected one"

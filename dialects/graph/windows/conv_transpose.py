@@ -125,7 +125,7 @@ class ConvTransposeOp(GraphOp):
         sizes = shape_of(self.x)[2:]
         reaches = [
             [phase.reach(size) for phase in along]
-            for size, along in zip(sizes, self._phases(), strict=True)
+            for size, along in zip(sizes, self.phases(), strict=True)
         ]
         return [max(reach[side] for reach in along) for side in (0, 1) for along in reaches]
 
@@ -134,7 +134,7 @@ class ConvTransposeOp(GraphOp):
         x, w = shape_of(self.x), shape_of(self.w)
         sizes = Sizes(x[0], self._groups(), x[1] // self._groups(), w[1], x[2:])
         bias = [] if self.bias is None else [self.bias]
-        for along in product(*self._phases()):
+        for along in product(*self.phases()):
             if all(phase.taps for phase in along):
                 yield sum_nest(sizes, along, is_biased=bool(bias)), [self.x, self.w, *bias]
             else:
@@ -198,7 +198,7 @@ class ConvTransposeOp(GraphOp):
         numbers = zip(self._extents(), ints(self.output_padding), ints(self.strides), strict=True)
         return [-(-(extent + extra) // stride) for extent, extra, stride in numbers]
 
-    def _phases(self) -> list[list[Phase]]:
+    def phases(self) -> list[list[Phase]]:
         """By spatial dimension."""
         numbers = zip(
             shape_of(self.w)[2:],

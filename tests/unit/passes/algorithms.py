@@ -11,7 +11,10 @@ from inarch.definitions.expected import Expected
 from inarch.diagnosis.allowed import DIRECTLY, expected_values
 from inarch.diagnosis.slices import cut, steps
 from inarch.dialects import new_context
-from inarch.driver.compiler import import_model
+from inarch.driver.compiler import import_model, lower
+from inarch.driver.options import Options
+from inarch.ir.report.facts import facts_of
+from inarch.passes.lower.weighed import Algorithms
 
 TARGET = "x86-64-v3"
 Array = np.ndarray[Any, np.dtype[np.float32]]
@@ -123,3 +126,14 @@ def allowed(path: Path, image: Array, name: str) -> Expected:
     taken = {"conv": frozenset({name})} if name != "direct" else DIRECTLY
     *_, own = expected_values(whole, context, dict.fromkeys(whole.takes, image), taken).values()
     return own
+
+
+def taken(path: Path, **settings: Any) -> dict[str, list[str]]:
+    """The algorithms by location: the chosen one, then the others that the policy allows."""
+    options = Options.of(None, {"target": TARGET, **settings})  # pyright: ignore[reportArgumentType]
+    context = new_context()
+    module = import_model(path, context, options)
+    lower(context, module, "loop", pipeline=options.passes())
+    report = facts_of(context).get(Algorithms)
+    assert report is not None, "the pass has run"
+    return {where: [one.name for one in every if not one.refused] for where, every in report.found}

@@ -182,8 +182,8 @@ def test_of_several_targets_an_algorithm_by_name_is_for_one_or_more(tmp_path: Pa
     assert (done.code, done.err) == (
         2,
         "error: algorithm 'relu=winograd-2x2': 'graph.relu' has one; "
-        "expected an op that has several (conv, reduce-max, reduce-mean, reduce-min, reduce-sum), or a glob "
-        "on where it comes from (layer1/*)\n",
+        "expected an op that has several (conv, conv-transpose, reduce-max, reduce-mean, reduce-min, "
+        "reduce-sum), or a glob on where it comes from (layer1/*)\n",
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +14,11 @@ import inarch
 from effort import seeds
 from inarch.core.errors import UsageError
 from inarch.machine.machine import Machine
+from inarch.passes.lower.algorithms import conv_transpose_col2im
 from inarch.testing import check_semantics, run_pass
 from inarch.tools import cli
+from tests.unit.passes.algorithms import TARGET, taken, written
+from tests.unit.passes.test_conv_transpose import Case
 
 
 def _tensor(shape: Sequence[int], layout: str = "") -> str:
@@ -145,3 +150,69 @@ def test_reductions_that_gain_nothing_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=f"'tree' does not apply to 'graph.reduce_sum': {reason}"):
         run_pass(_reduction("sum", shape, axes, keeps=False), "graph-to-loop")
+
+
+def _transposed(seed: int) -> Case:
+    """Windows shorter and longer than strides, cut by pads, of one to three dimensions."""
+    rng = np.random.default_rng(seed)
+    rank = (2, 1, 2, 3)[seed % 4]
+
+    def draw(low: int, high: int) -> tuple[int, ...]:
+        return tuple(map(int, rng.integers(low, high, rank)))
+
+    window, strides, dilations = draw(1, 5), draw(1, 4 if rank < 3 else 3), draw(1, 3)
+    extra = tuple(int(rng.integers(0, max(s, d))) for s, d in zip(strides, dilations, strict=True))
+    begins, ends = draw(0, 3), draw(0, 3)
+    sizes = draw(3, 7)
+    none = (0,) * rank
+    case = Case(
+        int(rng.integers(1, 3)), 1, 5, 3, sizes, window, strides, dilations, begins, ends, extra,
+        bias=bool(seed % 3),
+    )  # fmt: skip
+    return case if min(case.y) > 0 else replace(case, begins=none, ends=none)
+
+
+@pytest.mark.parametrize("seed", seeds(8, 200))
+def test_transposed_convolutions_by_columns(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in blocks of rows that read rows of x once more, and with rows of x that are copied apart."""
+    case = _transposed(seed)
+    room, aliased = ((1 << 62, 4096), (1500, 4096), (1, 4))[seed % 3]
+    monkeypatch.setattr(conv_transpose_col2im, "_room", lambda _: room)
+    monkeypatch.setattr(conv_transpose_col2im, "_ALIASED", aliased)
+    text = case.program(constant=bool(seed % 2))
+    named = text.replace("groups = 1 :", 'groups = 1 {inarch.algorithm = "col2im"} :')
+    assert named != text
+    check_semantics(named, pipeline="graph-to-loop")
+
+
+def test_columns_are_chosen_where_results_have_few_channels(tmp_path: Path) -> None:
+    """By cost under `bounded`, within the bound of sums in any order; `strict` is the op's own phases."""
+    case = Case(1, 1, 96, 2, (9, 10), (4, 4), (2, 2), (1, 1), (1, 1), (1, 1), (0, 0), bias=True)
+    text = re.sub(r"(groups = 1 :.*)", r'\1 loc("up")', case.program(constant=False))
+    path = written(tmp_path / "up.mlir", text)
+    assert taken(path)["up"][0] == "col2im"
+    assert taken(path, numerics="strict") == {"up": ["direct"]}
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.standard_normal(shape).astype("f4") for shape in (case.x, case.w, case.y[1:2]))
+    found = inarch.compile(path, target=TARGET)(x, w, b)
+    exact, sizes = (
+        case.scattered(*(one(each.astype("f8")) for each in (x, w, b)))
+        for one in (np.array, np.abs)
+    )
+    terms = 96 * 4 + 1
+    assert (np.abs(found - exact) <= terms * 2.0**-24 * sizes).all()
+
+
+def test_transposed_convolutions_of_many_nests_are_refused() -> None:
+    """Of many phases in several dimensions, and of long windows: with the reason."""
+    none, two = (0, 0, 0), (0, 0)
+    for case, reason in (
+        (Case(1, 1, 8, 2, (5, 5, 5), (8, 8, 8), (4, 4, 4), (1, 1, 1), none, none, none), "96 nests of sums"),
+        (Case(1, 1, 8, 2, (5, 5), (2, 80), (1, 32), (1, 1), two, two, two), "128 terms a nest, found 160"),
+    ):  # fmt: skip
+        text = case.program(constant=False)
+        text = text.replace("groups = 1 :", 'groups = 1 {inarch.algorithm = "col2im"} :')
+        with pytest.raises(
+            UsageError, match=f"'col2im' does not apply .*: expected at most {reason}"
+        ):
+            run_pass(text, "graph-to-loop")

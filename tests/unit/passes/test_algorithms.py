@@ -19,11 +19,9 @@ from inarch.driver.artifact.export import export
 from inarch.driver.compiler import import_model, lower
 from inarch.driver.extensions import load_files
 from inarch.driver.keep.records import Record, compiler_name, write_records
-from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
 from inarch.machine.find import cpu_name
 from inarch.passes.lower.algorithm import ALGORITHMS
-from inarch.passes.lower.weighed import Algorithms
 from inarch.passes.tuned import Tuned
 from inarch.tools import cli
 from tests.unit.passes.algorithms import (
@@ -34,31 +32,21 @@ from tests.unit.passes.algorithms import (
     allowed,
     chain,
     model,
+    taken,
     written,
 )
-
-
-def _taken(path: Path, **settings: Any) -> dict[str, list[str]]:
-    """The algorithms by location: the chosen one, then the others that the policy allows."""
-    options = Options.of(None, {"target": TARGET, **settings})  # pyright: ignore[reportArgumentType]
-    context = new_context()
-    module = import_model(path, context, options)
-    lower(context, module, "loop", pipeline=options.passes())
-    report = facts_of(context).get(Algorithms)
-    assert report is not None, "the pass has run"
-    return {where: [one.name for one in every if not one.refused] for where, every in report.found}
 
 
 def test_the_numerics_say_what_is_chosen_by_cost(tmp_path: Path) -> None:
     """K16: of many channels Winograd's are cheaper; a lesser bound is proved of F(2x2) alone."""
     path = model(tmp_path, (1, 64, 28, 28), 64, (1, 1, 1, 1), 0)
-    assert _taken(path, numerics="strict") == {"conv": ["direct"]}
-    assert _taken(path) == {"conv": ["winograd-2x2", "direct"]}
-    assert _taken(path, numerics="fast")["conv"][0] == "winograd-4x4"
-    assert _taken(path, algorithms=["conv=winograd-2x2", "con*=direct"])["conv"][0] == "direct"
-    assert _taken(path, algorithms=["conv=conv-winograd-4x4"])["conv"][0] == "winograd-4x4"
+    assert taken(path, numerics="strict") == {"conv": ["direct"]}
+    assert taken(path) == {"conv": ["winograd-2x2", "direct"]}
+    assert taken(path, numerics="fast")["conv"][0] == "winograd-4x4"
+    assert taken(path, algorithms=["conv=winograd-2x2", "con*=direct"])["conv"][0] == "direct"
+    assert taken(path, algorithms=["conv=conv-winograd-4x4"])["conv"][0] == "winograd-4x4"
     few = model(tmp_path, (1, 24, 28, 28), 24, (1, 1, 1, 1), 0)
-    assert _taken(few) == {"conv": ["direct"]}, "of 24 channels the bound is above direct's"
+    assert taken(few) == {"conv": ["direct"]}, "of 24 channels the bound is above direct's"
 
 
 def _in_the_ir(path: Path) -> dict[str, Any]:
@@ -71,12 +59,12 @@ def _in_the_ir(path: Path) -> dict[str, Any]:
 def test_weights_that_have_no_bound_are_direct(wrong: float, tmp_path: Path) -> None:
     """And `strict` is direct, whatever the bound is: F(2x2) overflows with weights of 0, direct does not."""
     path = model(tmp_path, (1, 64, 28, 28), 64, (1, 1, 1, 1), 0)
-    assert _taken(path)["conv"][0] != "direct"
+    assert taken(path)["conv"][0] != "direct"
     _change_weights(
         path, lambda w: np.where(np.arange(w.size).reshape(w.shape) >= 5 * (wrong != 0), wrong, w)
     )
     for numerics in ("bounded", "strict"):
-        assert _taken(path, numerics=numerics)["conv"][0] == "direct"
+        assert taken(path, numerics=numerics)["conv"][0] == "direct"
 
 
 WAYS: dict[str, Callable[[Path], dict[str, Any]]] = {
@@ -94,11 +82,11 @@ def test_a_named_algorithm_gets_the_layout_that_it_asks_for(
 ) -> None:
     """Of few channels rows are cheaper, of 17 a third of a block is empty: both are direct otherwise."""
     path = model(tmp_path, (1, channels, 12, 9), 20, (1, 1, 1, 1), 0)
-    assert _taken(path) == {"conv": ["direct"]}
+    assert taken(path) == {"conv": ["direct"]}
     x = np.random.default_rng(1).standard_normal((1, channels, 12, 9)).astype("f4")
     usual = inarch.compile(path, target=TARGET)(x)
     settings = WAYS[way](path)
-    assert _taken(path, **settings)["conv"][0] == "winograd-2x2"
+    assert taken(path, **settings)["conv"][0] == "winograd-2x2"
     np.testing.assert_allclose(
         inarch.compile(path, target=TARGET, **settings)(x), usual, rtol=1e-4, atol=1e-4
     )
@@ -150,8 +138,8 @@ def test_a_record_is_of_one_state_of_the_code_of_an_algorithm(tmp_path: Path) ->
 def test_the_growth_of_constants_is_limited(tmp_path: Path) -> None:
     """F(4x4)'s 37.7 MB for 9.4 MB are over it, F(2x2)'s 16.8 MB are not; both may be asked for."""
     path = model(tmp_path, (1, 512, 14, 14), 512, (1, 1, 1, 1), 0)
-    assert _taken(path, numerics="fast") == {"conv": ["winograd-2x2", "direct"]}
-    asked = _taken(path, algorithms=["conv=winograd-4x4"])
+    assert taken(path, numerics="fast") == {"conv": ["winograd-2x2", "direct"]}
+    asked = taken(path, algorithms=["conv=winograd-4x4"])
     assert asked["conv"][0] == "winograd-4x4"
 
 
@@ -159,8 +147,8 @@ def test_weights_of_several_sizes_are_direct_unless_asked_otherwise(tmp_path: Pa
     """A first row of 1e6 beside rows of 1e-6: tiles mix what direct keeps apart."""
     path = model(tmp_path, (1, 64, 28, 28), 64, (1, 1, 1, 1), 0)
     _change_weights(path, lambda w: w * np.array([1e6, 1e-6, 1e-6], "f4")[:, None])
-    assert _taken(path) == {"conv": ["direct"]}
-    assert _taken(path, algorithms=["conv=winograd-2x2"])["conv"][0] == "winograd-2x2"
+    assert taken(path) == {"conv": ["direct"]}
+    assert taken(path, algorithms=["conv=winograd-2x2"])["conv"][0] == "winograd-2x2"
 
 
 def _change_weights(path: Path, change: Callable[[Array], Array]) -> None:
@@ -257,9 +245,9 @@ def test_layers_by_pattern_on_the_command_line_and_in_a_schedule(tmp_path: Path)
     """What is asked for by hand comes behind the schedule, and counts."""
     path, schedule = chain(tmp_path), tmp_path / "chain.schedule"
     asked = ["layer1/*=winograd-2x2", "*/0/conv=direct"]
-    found = {where: names[0] for where, names in _taken(path, algorithms=asked).items()}
+    found = {where: names[0] for where, names in taken(path, algorithms=asked).items()}
     assert [*found.values()] == ["direct", "winograd-2x2", "direct"]
     assert [*found] == ["layer1/0/conv", "layer1/1/conv", "layer2/0/conv"]
     schedule.write_text('# layers\nalgorithm conv direct; algorithm "layer1/*" conv-winograd-4x4\n')
-    found = _taken(path, algorithms=["layer1/1/*=winograd-2x2"], schedule=schedule)
+    found = taken(path, algorithms=["layer1/1/*=winograd-2x2"], schedule=schedule)
     assert [one[0] for one in found.values()] == ["winograd-4x4", "winograd-2x2", "direct"]
