@@ -14,8 +14,7 @@ from xdsl.dialects.func import FuncOp
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array
-from inarch.definitions.compare import compare
-from inarch.definitions.expected import Expected
+from inarch.definitions.compare import Expected, compare
 from inarch.diagnosis.allowed import Taken, taken_by
 from inarch.diagnosis.contained import CrashError, contained, run_contained
 from inarch.diagnosis.slices import Slice

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import inarch
 from inarch.core.errors import InarchError
-from inarch.definitions.expected import Expected
+from inarch.definitions.compare import Expected
 from inarch.diagnosis.allowed import DIRECTLY, expected_values
 from inarch.diagnosis.slices import cut, steps
 from inarch.diagnosis.verify import VerifyOptions, verify_model
