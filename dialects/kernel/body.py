@@ -63,8 +63,7 @@ def append(
         case Number(value=value):
             return constant(value if dtype.is_float else int(value), dtype, block)
         case Apply(function=function, arguments=(argument,)) if function in DTYPES:
-            inner = dtype_of(argument, dtypes) or function
-            return append(argument, known, DTYPES[inner], block).cast(function)
+            return append(argument, known, DTYPES[function], block).cast(function)
         case Apply(function=function, arguments=arguments):
             own = DTYPES[dtype_of(expression, dtypes) or dtype.name]
             return applied(function, [append(part, known, own, block) for part in arguments])

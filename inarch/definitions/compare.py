@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from inarch.core.lazy import np
-from inarch.definitions.expected import Expected
 from inarch.definitions.functions import Array
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One output: `value` to report; what is found must be within `bound` of `center`."""
+
+    value: Array
+    center: Array
+    """In float64 for floats, else of the value's dtype."""
+    bound: Array
+    """In float64; infinity: anything is right."""
+
+    def at(self, mask: Array) -> Expected:
+        """The elements that `mask` has, one after the other."""
+        return Expected(self.value[mask], self.center[mask], self.bound[mask])
+
+    def accepts(self, found: Array) -> Array:
+        """Which elements of `found`, of the value's dtype, are right."""
+        if self.value.dtype.kind != "f":
+            with np.errstate(all="ignore"):
+                away = np.abs(found.astype(np.float64) - self.center.astype(np.float64))
+            return (found == self.center) | ((self.bound > 0) & (away <= self.bound))
+        wide = found.astype(np.float64)
+        with np.errstate(all="ignore"):
+            near = np.abs(wide - self.center) <= self.bound
+        same = (wide == self.center) | (np.isnan(wide) & np.isnan(self.center))
+        return near | same | np.isinf(self.bound)
 
 
 def compare(name: str, expected: Sequence[Expected], found: Sequence[Array]) -> None:

@@ -8,7 +8,6 @@ both must agree.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +16,7 @@ from xdsl.rewriter import Rewriter
 
 from inarch.core.lazy import np
 from inarch.definitions.bounded import largest
+from inarch.definitions.compare import Expected
 from inarch.definitions.frame import Import
 from inarch.definitions.functions import Array, functions_of, signature, the_function
 from inarch.definitions.run import run_bounded, run_definitions
@@ -35,29 +35,6 @@ _LOWERING = "outline-bodies,decompose-composites,graph-to-loop,inline-bodies"
 
 _LONGEST = 2.0**20
 """How much larger than a result the numbers on the way to it may be: a mean's sum of so many."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """One output: `value` to report; what is found must be within `bound` of `center`."""
-
-    value: Array
-    center: Array
-    """In float64 for floats, else of the value's dtype."""
-    bound: Array
-    """In float64; infinity: anything is right."""
-
-    def accepts(self, found: Array) -> Array:
-        """Which elements of `found`, of the value's dtype, are right."""
-        if self.value.dtype.kind != "f":
-            with np.errstate(all="ignore"):
-                away = np.abs(found.astype(np.float64) - self.center.astype(np.float64))
-            return (found == self.center) | ((self.bound > 0) & (away <= self.bound))
-        wide = found.astype(np.float64)
-        with np.errstate(all="ignore"):
-            near = np.abs(wide - self.center) <= self.bound
-        same = (wide == self.center) | (np.isnan(wide) & np.isnan(self.center))
-        return near | same | np.isinf(self.bound)
 
 
 def expected_of(

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import whole
-from inarch.definitions.expected import Expected
+from inarch.definitions.compare import Expected
 from inarch.diagnosis.allowed import expected_values
 from inarch.diagnosis.compare import Difference, difference
 from inarch.diagnosis.fewest import producers

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import denormal, gamma, probable, whole
-from inarch.definitions.expected import Expected
+from inarch.definitions.compare import Expected
 from inarch.definitions.expected import expected_of as by_bounds
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects.graph.constant import ConstantOp

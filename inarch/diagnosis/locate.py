@@ -14,8 +14,8 @@ from xdsl.dialects.func import FuncOp
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
-from inarch.definitions.compare import compare
-from inarch.definitions.expected import Expected, expected_of
+from inarch.definitions.compare import Expected, compare
+from inarch.definitions.expected import expected_of
 from inarch.diagnosis.allowed import Taken, expected_values, taken_by
 from inarch.diagnosis.contained import CrashError, contained, run_contained
 from inarch.diagnosis.slices import Slice

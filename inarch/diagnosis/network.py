@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import distance, largest
-from inarch.definitions.expected import Expected
+from inarch.definitions.compare import Expected
 from inarch.diagnosis.allowed import DIRECTLY, Taken, expected_values, network_value, own_rounding
 from inarch.diagnosis.compare import Difference, difference
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from inarch.core.errors import InarchError, InternalError
 from inarch.core.lazy import Array
 from inarch.core.limits import RUN_BYTES
-from inarch.definitions.expected import Expected
+from inarch.definitions.compare import Expected
 from inarch.diagnosis.allowed import expected_values
 from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.contained import CrashError

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
+from inarch.definitions.compare import Expected
 from inarch.meaning import Access, Meaning, accesses, bind, elements, free_sizes, written
 from inarch.microkernel import Instance, demands, known_demand
-from inarch.verification.cases.expected import Expected, expected
+from inarch.verification.cases.expected import expected
 from inarch.verification.cases.footprint import Footprint, footprints, points
 from inarch.verification.cases.strides import ARRANGEMENTS, Arrangement, arrange
 from inarch.verification.cases.values import EXTREMES, KINDS, Kind, poison, values

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import Array, np
@@ -17,6 +17,7 @@ from inarch.core.rounding import LIBRARY_ULPS
 from inarch.core.scalars.functions import OF_MEANINGS
 from inarch.definitions.bounded import Bounded
 from inarch.definitions.buffers import Bounds
+from inarch.definitions.compare import Expected
 from inarch.definitions.statements import evaluate
 from inarch.meaning import Apply, Expression, Meaning, Number
 
@@ -40,22 +41,14 @@ class Whole(OfKernel):
         return replace(made, error=error, roundings=roundings)
 
 
-@dataclass(frozen=True)
-class Expected:
-    """The written operand after the call: `value` within `bound`, where `is_judged`."""
-
-    value: Array
-    bound: Array
-    is_judged: Array
-    """False where a sum may overflow in one order and not in another, or rounding decides a sign."""
-
-
 def expected(meaning: Meaning, arrays: Mapping[str, Array]) -> Expected:
-    """For `arrays` by operand, the written one with what it holds before. No size is free."""
+    """The written operand, for `arrays` by operand, it with what it holds before. No size is free.
+
+    A bound is infinite where a sum may overflow in one order and not in another, or rounding decides a sign.
+    """
     kind = Whole if _is_exact(meaning) and _are_whole(arrays) else OfKernel
     found = evaluate(meaning, arrays, Bounds(kind))
-    bound = np.asarray(found.total)
-    return Expected(found.value, bound, np.isfinite(bound))
+    return Expected(found.value, found.value, np.asarray(found.total))
 
 
 def _is_exact(meaning: Meaning) -> bool:

@@ -67,8 +67,7 @@ def test_where_nan_must_come_out_a_number_is_wrong() -> None:
     image = image_off_by(case, 0.0)
     wanted = np.array(case.expected.value)
     wanted[tuple(axis[0] for axis in case.footprint.indices)] = np.nan
-    judged = np.ones_like(case.expected.is_judged)
-    other = replace(case, expected=replace(case.expected, value=wanted, is_judged=judged))
+    other = replace(case, expected=replace(case.expected, value=wanted, center=wanted))
     finding = compare(other, image, 0)
     assert finding is not None
     assert finding.element is not None

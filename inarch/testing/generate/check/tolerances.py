@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inarch.definitions.compare import difference_of
-from inarch.definitions.expected import Expected
+from inarch.definitions.compare import Expected, difference_of
 from inarch.definitions.functions import Array
 from inarch.driver.offload import Offload
 from inarch.offload.tolerance import Tolerances, tolerance_of
