@@ -92,7 +92,8 @@ def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
     brought = {value: _brought(value, n * points, machine) for value, n in touches.items()}
     touched = sum(brought.values())
     if is_copy(op) and is_transposed(op):
-        return Costs(machine).copy(2 * nbytes(memref_of(op.outs[0])))
+        element = dtype_of(memref_of(op.outs[0]).element_type)
+        return Costs(machine).copy(2 * points * element.nbytes)  # of a part of the buffers, maybe
     if multiply_adds_in(op) and unsuitable(op) is None:
         return plain_cycles(strided_nest(op), target, machine) + touched
     touched += sum(brought[value] for value in set(op.outs))  # a line is read before it is written
