@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import product
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from inarch.microkernel import (
     prototype,
 )
 from inarch.microkernel.table import TEMPLATES
-from inarch.microkernel.template import Axis, Operand, Template, Workload
+from inarch.microkernel.template import Axis, Make, Operand, Template, Workload
 from inarch.testing import check_semantics, run_pass
 from inarch.verification import verify
 
@@ -161,6 +162,23 @@ def test_an_extreme_begins_with_none(
     given = (1 + np.random.default_rng(0).random(shape, np.float32)) * np.float32(sign)
     found = inarch.compile(parse_module(context, text), context=context)(given)
     np.testing.assert_array_equal(found, getattr(given, op)(axis=axis))
+
+
+@pytest.mark.parametrize(("make", "strides"), [(rows.make, (64, 1)), (columns.make, (1, 64))])
+def test_a_product_is_added_with_one_rounding(make: Make, strides: tuple[int, int]) -> None:
+    """On lanes, and on numbers that are left over; one that is rounded before is not."""
+    target, of_squares = parse("x86-64-v3"), _a("mul", _e("A0"), _e("A0"))
+    for update, is_fused in ((of_squares, True), (_a("rounded", of_squares), False)):
+        operands = {
+            "A0": Operand("f32", strides, is_constant=False),
+            "C": Operand("f32", (1, 0), is_constant=False),
+        }
+        axes = (Axis(64, False), Axis(64, True))
+        kernel = make(Workload(axes, operands, "C", "add", update, 0.0, None), target)
+        assert kernel is not None
+        text = instance_source(instantiate(kernel, "it", members(kernel, target)[0], target=target))
+        for call in (r"INARCH_FMA_V8F32", r"\w+_fma_f32"):
+            assert (re.search(rf"[cs]_0\w* = {call}\(", text) is not None) == is_fused
 
 
 def test_equal_rows_have_equal_sums_whatever_is_left_over() -> None:
