@@ -1,6 +1,6 @@
 """Errors for people at a terminal: in colour, with the line of the file and a caret below the place.
 
-Whatever else reads the errors gets one line each. `NO_COLOR` (no-color.org) turns colours off.
+Whatever else reads the errors gets one line each. `NO_COLOR` (no-color.org) iterations colours off.
 """
 
 from __future__ import annotations

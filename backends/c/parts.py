@@ -54,7 +54,7 @@ class Parts:
 
     @property
     def shares(self) -> bool:
-        """Whether a public function calls a kernel whose turns threads share."""
+        """Whether a public function calls a kernel whose iterations threads share."""
         return any(kernel.part for kernel in self.reachable())
 
     @property

@@ -194,9 +194,9 @@ class ConcatOp(GraphOp):
             builder, size = NestBuilder(), shape_of(part)[axis]
             # Copies of an empty operand share one place: an iterator over them would write nothing.
             repeats = times > 1 and size > 0
-            turn = [builder.parallel("r", times)] if repeats else []
+            repeat = [builder.parallel("r", times)] if repeats else []
             index = builder.shape(shape_of(part))
-            place = sum((each * size for each in turn), index[axis] + offset)
+            place = sum((each * size for each in repeat), index[axis] + offset)
             write = [place if d == axis else expr for d, expr in enumerate(index)]
             specs.append(builder.spec([index], write, same))
             offset += times * size

@@ -32,10 +32,10 @@ from inarch.dialects.loop.footprint import (
     Places,
     Touch,
     Touching,
+    iterations_apart,
     may_meet,
     place_of,
     span_of,
-    turns_apart,
 )
 from inarch.dialects.loop.memory import BufferOp, MemRef, check_linear, memref_of, strides_of
 from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_expr
@@ -62,14 +62,14 @@ class CallOp(BufferOp, SymbolUser, Overlapping, Touching):
     those of a `reduction` accumulate. No loops: the `for (...)` is absent.
 
     C0: buffers are static, signless and strided. C1: sizes are >= 0, iterators have distinct
-    names, and are serial but for one at most, whose turns threads share (`i in 4 parallel`). C2: there
+    names, and are serial but for one at most, whose iterations threads share (`i in 4 parallel`). C2: there
     is an operand, and one offset and one list of strides for each. C3: offsets are linear in the iterators.
 
     Checked against the definition (`verify_module`): C4: operands fit in number, dtype and rank, sizes
     in number. C5: an operand that is written varies with every parallel iterator and with no
     reduction; where there is a reduction it is updated. C6: no element that the meaning touches
     lies outside its buffer. C7: what is written does not overlap another operand, also through views
-    of one buffer. C8: no two turns of a parallel iterator write one element.
+    of one buffer. C8: no two iterations of a parallel iterator write one element.
     """
 
     name = "kernel.call"
@@ -240,15 +240,17 @@ class CallOp(BufferOp, SymbolUser, Overlapping, Touching):
                 continue
             label = self.written_twice(definition, axis, self.elements(definition))
             name = iterator.label.data
-            message = f"two turns of parallel iterator {name} write one element of operand {label}"
+            message = (
+                f"two iterations of parallel iterator {name} write one element of operand {label}"
+            )
             require(label is None, "C8", message)
 
     def written_twice(
         self, definition: DefOp, axis: int, elements: Sequence[Sequence[Form]]
     ) -> str | None:
-        """The operand, if any, of whose `elements` two turns of the iterator at `axis` may write one."""
+        """The operand, if any, of whose `elements` two iterations of the iterator at `axis` may write one."""
         for operand, forms in zip(definition.arguments, elements, strict=True):
-            if operand.access.data != "read" and forms and not turns_apart(forms, axis):
+            if operand.access.data != "read" and forms and not iterations_apart(forms, axis):
                 return operand.label.data
         return None
 

@@ -28,7 +28,7 @@ class Elements:
 def around(
     forms: Sequence[Form], counts: Sequence[int], coefficients: Sequence[int], start: int
 ) -> tuple[Form, ...]:
-    """Forms from a pointer at `start + sum of coefficients[i] * i`, in loops of `counts` turns."""
+    """Forms from a pointer at `start + sum of coefficients[i] * i`, in loops of `counts` iterations."""
     found = [
         Form((*coefficients, *form.coefficients), (*counts, *form.sizes), start + form.constant)
         for form in forms

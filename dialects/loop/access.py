@@ -38,7 +38,8 @@ MODES = ("serial", "parallel", "unroll", "vector")
 class IteratorAttr(ParametrizedAttribute):
     """`#loop.iterator<name = size [reduction|scan] [parallel|unroll|vector]>`: one loop of a nest.
 
-    `mode` says how the C emitter runs it: `serial` (a loop), `parallel` (a loop whose turns threads share),
+    `mode` says how the C emitter runs it: `serial` (a loop), `parallel` (a loop whose iterations threads
+    share),
     `unroll` (copies of the body) or `vector` (lanes of vector registers; of a reduction, where a nest is an
     arg-reduction: lanes with a result each, which are put together). C1: size >= 0; kind and mode are
     known; a reduction or scan has not the mode `parallel`.
@@ -62,7 +63,7 @@ class IteratorAttr(ParametrizedAttribute):
 
     @property
     def is_shared(self) -> bool:
-        """Whether threads share its turns."""
+        """Whether threads share its iterations."""
         return self.mode.data == "parallel"
 
     @property

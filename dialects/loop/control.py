@@ -46,7 +46,7 @@ MAX_COPIES = 1024
 _LARGEST = 1 << 63
 """Numbers of 64 bits are less."""
 _LIKELY = 1 << 32
-"""Where a computed loop may have more turns than that, nothing is known of it."""
+"""Where a computed loop may have more iterations than that, nothing is known of it."""
 
 
 Bound: TypeAlias = int | SSAValue
@@ -59,14 +59,14 @@ class ForOp(BufferOp, Counts, SymbolUser):
 
     The body runs for `i = lower, lower + step, ...` while `i < upper`. Each of the three is a number or a
     value: `loop.for %j = 0 to %end step 64`; a constant is as good as a number. Values are read once, before
-    the first turn. A step that is computed and turns out to be 0 or less makes no turn, and no turn is
-    begun for an `i` that 64 bits do not hold.
+    the first iteration. A step that is computed and turns out to be 0 or less makes no iteration, and no
+    iteration is begun for an `i` that 64 bits do not hold.
     `unroll`: as copies of the body, each with its number. `parallel`: in any order, or at once (threads share
     the loop of a kernel, where its bounds are numbers). The body may
     use `memref.load`, `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
     C1: the step, where it is known, is > 0, and the mode is known; numbers, and the upper one and the step
     together, are less than 2^63. C2: the region has one argument of type index, and yields
-    nothing: no buffer of a turn is handed on to the next one. C3: a loop that is
+    nothing: no buffer of an iteration is handed on to the next one. C3: a loop that is
     unrolled has numbers for bounds, and makes, with those around it that are, at most 1024 copies. C4: no
     iteration of a parallel loop
     touches an element that another one writes (`verify_module`), through views, nests, kernels and calls,
@@ -122,13 +122,13 @@ class ForOp(BufferOp, Counts, SymbolUser):
 
     def spanned(self) -> range:
         (least, start), (_, most), (by, widest) = map(span_of, self.bounds)
-        # From a lower bound that is not known, any number may be a turn's.
+        # From a lower bound that is not known, any number may be an iteration's.
         known = by if least == start >= -FAR and by == widest > 0 else 1
         return range(max(least, -FAR), min(most, FAR), known)
 
     @property
-    def likely_turns(self) -> int:
-        """For costs: its turns; where they are computed, half of those that are possible, if few are."""
+    def likely_trip_count(self) -> int:
+        """For costs: its iterations; where they are computed, half of those that are possible, if few are."""
         numbers = self.counted()
         if numbers is not None:
             return len(numbers)

@@ -138,16 +138,16 @@ class _Difference:
         return False
 
 
-def turns_apart(forms: Sequence[Form], axis: int) -> bool:
+def iterations_apart(forms: Sequence[Form], axis: int) -> bool:
     """Whether, provably, no element is touched with two values of the variable at `axis`.
 
     The forms have their variables up to `axis` in common. An element tells the value as the digits of a
     number do: the coefficient at `axis` is more than all that is below it can reach, and so is that of each
     variable above it.
 
-    >>> turns_apart([Form((16, 4, 1), (8, 4, 4), 0)], 1)  # tiles of 4 in rows of 16
+    >>> iterations_apart([Form((16, 4, 1), (8, 4, 4), 0)], 1)  # tiles of 4 in rows of 16
     True
-    >>> turns_apart([Form((16, 3, 1), (8, 4, 4), 0)], 1)  # that overlap by one
+    >>> iterations_apart([Form((16, 3, 1), (8, 4, 4), 0)], 1)  # that overlap by one
     False
     """
     constants = [form.constant for form in forms]

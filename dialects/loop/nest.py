@@ -56,8 +56,8 @@ def check_end(body: Region) -> None:
     if isinstance(last, YieldOp) and last.values:
         kinds = ", ".join(str(value.type) for value in last.values)
         raise VerifyException(
-            f"C2: expected a body that yields nothing, found ({kinds}); what a turn hands on to the next "
-            "one is written to a buffer from outside of the loop"
+            f"C2: expected a body that yields nothing, found ({kinds}); what an iteration hands on to "
+            "the next one is written to a buffer from outside of the loop"
         )
 
 

@@ -24,11 +24,11 @@ class WhileOp(BufferOp):
 
         for (i = lower; step > 0 && i < upper && go[]; i += step) { ... }
 
-    A step that is not known before may be 0 or less: then there is no turn. Turns run in order; none is begun
-    for an `i` that 64 bits do not hold. The condition is read before each turn: what the loop carries, and
-    it, lies in buffers from outside, which a turn changes in place. Without one, the bounds decide.
-    As nothing is known of `i`, what a body accesses at it is not checked: a loop that counts known numbers
-    is a `loop.for`.
+    A step that is not known before may be 0 or less: then there is no iteration. TripCounts run in order;
+    none is begun for an `i` that 64 bits do not hold. The condition is read before each iteration: what the
+    loop carries, and it, lies in buffers from outside, which an iteration changes in place. Without one, the
+    bounds decide. As nothing is known of `i`, what a body accesses at it is not checked: a loop that counts
+    known numbers is a `loop.for`.
     C0: buffers are static. C1: a step that is a constant is > 0. C2: the region has one argument of type
     index, and yields nothing. C3: the condition is an element: a memref<i1>, also a view.
     """

@@ -12,7 +12,7 @@ from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.regions.scan import scan_block
 from inarch.dialects.graph.shape import TransposeOp
 from inarch.frontends.onnx.node import Node
-from inarch.frontends.onnx.regions.body import no_turns
+from inarch.frontends.onnx.regions.body import no_iterations
 from inarch.frontends.onnx.regions.branch import branch
 from inarch.frontends.onnx.regions.inline import Inline, Results, check_count
 from inarch.frontends.onnx.regions.loop import loop
@@ -40,7 +40,7 @@ def _branch(node: Node, inline: Inline, name: str) -> Results:
 
 
 def _scan(node: Node, inline: Inline) -> Results:
-    """One turn a slice of the scan inputs; what the turns make is stacked."""
+    """One iteration a slice of the scan inputs; what the iterations make is stacked."""
     if node.opset < 9:
         raise NotSupportedError("opset 8")
     body, count = node.attributes["body"].g, node.int("num_scan_inputs", 0)
@@ -57,19 +57,21 @@ def _scan(node: Node, inline: Inline) -> Results:
     sizes = {shape_of(x)[axis] for axis, x in zip(axes, sequences, strict=True)}
     if len(sizes) != 1:
         raise InarchError(f"expected scan inputs of one length, found {sorted(sizes)}")
-    (turns,) = sizes
+    (iterations,) = sizes
     out_axes = _per(node, "scan_output_axes", columns)
     reverse = _directions(node, "scan_output_directions", columns)
     each = [_moved(node, x, axis, 0) for x, axis in zip(sequences, axes, strict=True)]
 
-    def turn(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
+    def iteration(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
         return inline(body, [*given, *slices], "body")
 
-    if turns == 0:
+    if iterations == 0:
         block, count = scan_block(states, each), len(states)
-        found = no_turns(node, states, block, lambda args: turn(args[:count], args[count:]))
+        found = no_iterations(
+            node, states, block, lambda args: iteration(args[:count], args[count:])
+        )
     else:
-        found = scan(node, turns, states, each, turn, (backward, reverse))
+        found = scan(node, iterations, states, each, iteration, (backward, reverse))
     if found is None:
         return None
     stacked = [

@@ -86,9 +86,9 @@ def measure(
             report(f"compile {layer.name}")
             rows.append(_prepare_layer(name, layer, harness, processes, kernels))
         infos |= {name: PeerInfo("", "demanded", ()) for name in kernels}
-        for turn in range(rounds):
+        for iteration in range(rounds):
             for row in rows:
-                report(f"round {turn + 1} of {rounds}: {row.subject.layer.name}")
+                report(f"round {iteration + 1} of {rounds}: {row.subject.layer.name}")
                 _measure_ours(row, harness)
                 for subject, result in row.guests:
                     _measure_guest(subject, result)

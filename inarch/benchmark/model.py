@@ -233,9 +233,9 @@ def measure_model(
                     process.name: _prepare(process, path, saved, output, found[process.name])
                     for process in processes
                 }
-                for turn in range(rounds):
+                for iteration in range(rounds):
                     if progress is not None:
-                        progress(f"round {turn + 1} of {rounds}", turn, rounds)
+                        progress(f"round {iteration + 1} of {rounds}", iteration, rounds)
                     for each in compiled:
                         number = calls_of(each.times.min if each.times.values else 1e9)
                         each.times.values.append(_call_ns(each.call, number, count))

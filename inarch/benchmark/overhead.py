@@ -91,9 +91,9 @@ def measure_overhead(
     way = calls.prepare()
     counts = {name: max(1, int(_SECONDS * 1e9 / run(1))) for name, run in ways.items()}
     times = dict.fromkeys(ways, float("inf"))
-    for turn in range(rounds):
+    for iteration in range(rounds):
         if progress is not None:
-            progress(f"round {turn + 1} of {rounds}", turn, rounds)
+            progress(f"round {iteration + 1} of {rounds}", iteration, rounds)
         for name, run in ways.items():
             times[name] = min(times[name], run(counts[name]))
     yardstick = times.pop("np.add")

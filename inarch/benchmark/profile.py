@@ -68,7 +68,7 @@ class Profile:
                     "where": step.where,
                     "computes": step.computes,
                     "executed_flops": step.flops,
-                    "shared_turns": step.shared_turns,
+                    "shared_iterations": step.shared_iterations,
                     "ms": series.json(),
                 }
                 for step, series in zip(self.steps, self.times, strict=True)
@@ -84,7 +84,7 @@ class Profile:
             f"target {self.target}, 1 thread, {self.rounds} rounds; peak {self.peak_gflops:.1f} GF/s",
             f"{len(rows)} kernels, {self.total_ns * 1e-6:.3f} ms; copies {copies * 1e-6:.3f} ms",
             "",
-            f"{'ms':>9} {'%':>5} {'GF/s':>7} {'% peak':>7} {'turns':>6}  kernel",
+            f"{'ms':>9} {'%':>5} {'GF/s':>7} {'% peak':>7} {'iterations':>6}  kernel",
         ]
         for step, series in rows:
             speed = step.flops / series.min
@@ -94,10 +94,12 @@ class Profile:
             share = 100 * series.min / self.total_ns
             place = f"  {step.where}" if step.where else ""
             lines.append(
-                f"{series.min * 1e-6:>9.4f} {share:>5.1f} {work} {step.shared_turns or '-':>6}  "
+                f"{series.min * 1e-6:>9.4f} {share:>5.1f} {work} {step.shared_iterations or '-':>6}  "
                 f"{step.kernel}{place}"
             )
-        return "\n".join([*lines, "", "turns: of the loop that threads share in a call; -: none."])
+        return "\n".join(
+            [*lines, "", "iterations: of the loop that threads share in a call; -: none."]
+        )
 
 
 def profile(
@@ -123,9 +125,9 @@ def profile(
     times = tuple(Series() for _ in steps)
     peaks = Series()
     harness.sequence_ns(entries, *memory)
-    for turn in range(rounds):
+    for iteration in range(rounds):
         if progress is not None:
-            progress(f"round {turn + 1} of {rounds}", turn, rounds)
+            progress(f"round {iteration + 1} of {rounds}", iteration, rounds)
         peaks.values.append(harness.peak_gflops())
         for series, value in zip(times, harness.sequence_ns(entries, *memory), strict=True):
             series.values.append(value)

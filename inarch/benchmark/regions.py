@@ -74,7 +74,7 @@ class RegionProfile:
                     "kernel": step.kernel,
                     "owner": self.owner(step),
                     "where": step.where,
-                    "shared_turns": step.shared_turns,
+                    "shared_iterations": step.shared_iterations,
                     "ms": series.json(),
                     **_bytes(self.regions.get(step.kernel)),
                 }
@@ -99,7 +99,7 @@ class RegionProfile:
             ),
             f"{len(rows)} steps, {self.total_ns * 1e-6:.3f} ms: {', '.join(shares)}",
             "",
-            f"{'ms':>9} {'%':>5} {'turns':>6} {'bytes in':>10} {'out':>10} {'resident':>10}  step",
+            f"{'ms':>9} {'%':>5} {'iterations':>6} {'bytes in':>10} {'out':>10} {'resident':>10}  step",
         ]
         for step, series in rows:
             region = self.regions.get(step.kernel)
@@ -110,10 +110,12 @@ class RegionProfile:
             place = f"  {step.where}" if step.where else ""
             share = 100 * series.min / self.total_ns
             lines.append(
-                f"{series.min * 1e-6:>9.4f} {share:>5.1f} {step.shared_turns or '-':>6} {sizes}  "
+                f"{series.min * 1e-6:>9.4f} {share:>5.1f} {step.shared_iterations or '-':>6} {sizes}  "
                 f"{step.kernel}{owner}{place}"
             )
-        return "\n".join([*lines, "", "turns: of the loop that threads share in a call; -: none."])
+        return "\n".join(
+            [*lines, "", "iterations: of the loop that threads share in a call; -: none."]
+        )
 
 
 def _bytes(region: RegionBytes | None) -> dict[str, int]:
@@ -163,9 +165,9 @@ def profile_regions(
         warnings.simplefilter("ignore", RuntimeWarning)  # of NumPy, in an engine
         for call in calls:
             call()
-        for turn in range(rounds):
+        for iteration in range(rounds):
             if progress is not None:
-                progress(f"round {turn + 1} of {rounds}", turn, rounds)
+                progress(f"round {iteration + 1} of {rounds}", iteration, rounds)
             found: list[tuple[int, int]] = []
             for call, series in zip(calls, times, strict=True):
                 begin = time.perf_counter_ns()

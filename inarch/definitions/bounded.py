@@ -281,15 +281,15 @@ class Bounded:
     # -- what is no polynomial
 
     def apply(
-        self, function: Callable[[Array], Array], ulps: float, turns: Sequence[float] = ()
+        self, function: Callable[[Array], Array], ulps: float, turning_points: Sequence[float] = ()
     ) -> Bounded:
-        """A function that is monotone between `turns`, and implemented within `ulps`."""
+        """A function that is monotone between `turning_points`, and implemented within `ulps`."""
         low, high = self.ends
         value = np.asarray(function(self.value), np.float64)
         found = [np.asarray(function(low), np.float64), np.asarray(function(high), np.float64)]
-        for turn in turns:
-            inside = (low < turn) & (turn < high)
-            found.append(np.where(inside, function(np.asarray(turn)), value))
+        for point in turning_points:
+            inside = (low < point) & (point < high)
+            found.append(np.where(inside, function(np.asarray(point)), value))
         spread = np.max(np.abs(np.stack(np.broadcast_arrays(*found)) - value), axis=0)
         unknown = ~np.isfinite(self.error)
         # Outside of where it is defined: no function has both sides of 0 outside, and 0 not.

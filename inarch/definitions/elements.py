@@ -167,7 +167,7 @@ def apply(function: Function, x: Element) -> Element:
     ulps = LIBRARY_ULPS if is_library else function.ulps
     if function.slope_below_one:
         return x.lipschitz(function.compute, ulps)
-    made = x.apply(function.compute, ulps, function.turns)
+    made = x.apply(function.compute, ulps, function.turning_points)
     if not function.period:
         return made
     low, high = (np.floor(end / function.period + 0.5) for end in x.ends)

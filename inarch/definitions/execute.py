@@ -63,8 +63,8 @@ def _within(array: Array, ranges: Sequence[tuple[int, int]]) -> Array:
     flat: Array = array.astype(np.int64).reshape(-1)
     for at, (least, most) in enumerate(ranges):
         if least <= most:
-            turn: Array = flat[at :: len(ranges)]
-            turn[...] = (turn - least) % (most - least + 1) + least
+            part: Array = flat[at :: len(ranges)]
+            part[...] = (part - least) % (most - least + 1) + least
     found: Array = flat.reshape(array.shape)
     return found.astype(array.dtype)
 

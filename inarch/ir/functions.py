@@ -20,8 +20,8 @@ LAYER = "inarch.layer"
 WEIGHT = "inarch.weight"
 """On an argument of a layer: each call gives it a constant, which is laid out at compile time."""
 
-TURNS = "inarch.turns"
-"""On an argument of a body: for how many turns it is the same buffer, and holds the same."""
+ITERATIONS = "inarch.iterations"
+"""On an argument of a body: for how many iterations it is the same buffer, and holds the same."""
 
 INDICES = "inarch.indices"
 """Of an input: the least and the most that its elements may be, which a call checks (`array<i64: -9, 8>`).

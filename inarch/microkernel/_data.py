@@ -102,8 +102,9 @@ class Microkernel:
     doc: str = ""
     ahead: str | None = None
     """An operand of which `generate` can prefetch what later calls read: it then also writes a function
-    `<symbol>_ahead` with two parameters more, `const T *later` and `int64_t turns`: so many calls together
-    bring as many elements from `later` on as one of them reads of the operand, one behind the other."""
+    `<symbol>_ahead` with two parameters more, `const T *later` and `int64_t iterations`: so many calls
+    together bring as many elements from `later` on as one of them reads of the operand, one behind the
+    other."""
     license: str = ""
     """Of the code, and of what is embedded with it: an SPDX expression (`Apache-2.0`). Artifacts name it."""
     api: int = 1

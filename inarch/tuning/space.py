@@ -61,7 +61,9 @@ class Space:
     target: str
     threads: int = 1
     """By which it is measured."""
-    turns: Mapping[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    iterations: Mapping[tuple[str, str], float] = field(
+        default_factory=dict[tuple[str, str], float]
+    )
     """Op of the model, address of a nest -> how often that runs in a call."""
     machine: Machine | None = None
     """Whose cycles the costs of ways are."""
@@ -155,16 +157,18 @@ def spaces_of(
     report = facts_of(context).get(KernelReport)
     assert report is not None, "tensorize is one of the passes"
     places: dict[str, dict[str, None]] = {}
-    turns: dict[tuple[str, str], float] = {}
+    iterations: dict[tuple[str, str], float] = {}
     for nest in report.nests:
         if nest.address in seen.found and nest.location is not None:
             place = _alone(nest.location, model)
             places.setdefault(place, {})[nest.address] = None
             at = place, nest.address
-            turns[at] = turns.get(at, 0) + nest.turns
+            iterations[at] = iterations.get(at, 0) + nest.iterations
     target = str(target_of(module))
     machine = machine_of(module)
-    nests = Space(NESTS, seen.found, _frozen(places), target, turns=turns, machine=machine)
+    nests = Space(
+        NESTS, seen.found, _frozen(places), target, iterations=iterations, machine=machine
+    )
     before: list[Space] = []
     after: list[Space] = []
     for by in dict.fromkeys(point.by for point in tuned.points.values()):

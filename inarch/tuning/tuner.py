@@ -420,7 +420,7 @@ class Tuner:
     def _runs(self, space: Space, unit: Unit, address: str) -> float:
         """How often a nest runs, or a choice is made, in the time of a unit."""
         own = [place for place in unit.places if address in space.places[place]]
-        return sum(space.turns.get((place, address), 1) for place in own)
+        return sum(space.iterations.get((place, address), 1) for place in own)
 
     def _costs(self, space: Space, unit: Unit, ways: Ways) -> tuple[float, float]:
         """Cycles in calls of kernels and around them that all nests of a unit cost, done so."""
@@ -430,9 +430,9 @@ class Tuner:
                 own = space.nests[address].ways
                 if own:
                     way = ways.get(address, own[0]).way
-                    turns = space.turns.get((place, address), 1)
-                    calls += turns * (way["cost"] - way["around"])
-                    around += turns * way["around"]
+                    iterations = space.iterations.get((place, address), 1)
+                    calls += iterations * (way["cost"] - way["around"])
+                    around += iterations * way["around"]
         return calls, around
 
     def _job(self, variants: Sequence[Ways]) -> Job:

@@ -25,7 +25,7 @@ from inarch.dialects.graph.regions.body import yielded
 from inarch.dialects.graph.regions.branch import IfOp
 from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
-from inarch.ir.functions import BODY, TURNS, error_at, functions
+from inarch.ir.functions import BODY, ITERATIONS, error_at, functions
 from inarch.ir.location import copy_locations
 from inarch.ir.names import free_name, symbols_of
 
@@ -37,9 +37,10 @@ class OutlineBodiesPass(ModulePass):
     """Makes a private function with the unit attribute `inarch.body` of each body of these ops.
 
     The op stays, with bodies that are one `graph.call`. Constants that a body is given (what is the same at
-    each turn of a scan) go into its function, where they are folded and packed as constants are; it returns
-    each value once. An argument that is the same at each of a known number of turns has that number as its
-    attribute `inarch.turns`. Later passes take such a function for one of the program's (`entry_blocks`), and
+    each iteration of a scan) go into its function, where they are folded and packed as constants are; it
+    returns each value once. An argument that is the same at each of a known number of iterations has that
+    number as its attribute `inarch.iterations`. Later passes take such a function for one of the program's
+    (`entry_blocks`), and
     `inline-bodies` puts what they made of it back.
     """
 
@@ -81,7 +82,7 @@ class _Outliner:
             backward = ints(op.backward)
             made = ScanOp(op.count, op.states, op.each, kept, regions[0], backward)
         elif isinstance(op, WhileOp):
-            made = WhileOp(op.turns, op.condition, op.states, kept, regions[0])
+            made = WhileOp(op.iterations, op.condition, op.states, kept, regions[0])
         else:
             made = IfOp(op.condition, kept, regions[0], regions[1])
         made.location = op.location
@@ -151,10 +152,10 @@ class _Outliner:
 
 
 def _same(op: Operation, own: int, count: int) -> ArrayAttr[DictionaryAttr] | None:
-    """That the arguments behind its `own` are the same at each turn, where it is known how many there are."""
+    """Marks the arguments after its `own` as loop-invariant, where the trip count is known."""
     if not isinstance(op, ScanOp) or own == count:
         return None
-    same = DictionaryAttr({TURNS: IntegerAttr(op.count, 64)})
+    same = DictionaryAttr({ITERATIONS: IntegerAttr(op.count, 64)})
     return ArrayAttr(DictionaryAttr({}) if at < own else same for at in range(count))
 
 

@@ -1,4 +1,4 @@
-"""Puts the body of a `graph.scan` of one turn, or of the few that a reader asks for, where the scan is."""
+"""Unrolls a `graph.scan` of one iteration, or of the few that a reader asks for."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from inarch.ir.location import copy_locations
 
 @dataclass(frozen=True)
 class UnrollScansPass(ModulePass):
-    """Replaces each `graph.scan` of at most `turns` turns by copies of its body, one a turn.
+    """Replaces each `graph.scan` of at most `iterations` iterations by copies of its body, one an iteration.
 
-    One turn needs no loop, and what is around it then fuses with it. A turn of a loop takes as long as a
-    copy: all that copies gain is the first product with states that are known to be zero (LSTM of 256 units:
-    11 us, at 2 turns as at 20), and each is code to compile.
+    One iteration needs no loop, and what is around it then fuses with it. An iteration of a loop takes as
+    long as a copy: all that copies gain is the first product with states that are known to be zero (LSTM of
+    256 units: 11 us, at 2 iterations as at 20), and each is code to compile.
     """
 
     name = "unroll-scans"
     is_optional: ClassVar = True
-    turns: int = 1
+    iterations: int = 1
 
     def __post_init__(self) -> None:
-        if self.turns < 0:
+        if self.iterations < 0:
             raise UsageError(
-                f"{self.name}: turns: expected a whole number from 0 on, found {self.turns}"
+                f"{self.name}: iterations: expected a whole number from 0 on, found {self.iterations}"
             )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         scans = [each for each in op.walk() if isinstance(each, ScanOp)]
         for scan in reversed(scans):  # inner ones first
-            if scan.count <= self.turns:
+            if scan.count <= self.iterations:
                 _unroll(scan)
 
 
@@ -51,10 +51,10 @@ def _unroll(scan: ScanOp) -> None:
     taken, put = scan.is_backward
     states: list[SSAValue] = list(scan.states)
     columns: list[list[SSAValue]] = [[] for _ in put]
-    for turn in range(scan.count):
-        places = [scan.count - 1 - turn if back else turn for back in taken]
+    for iteration in range(scan.count):
+        places = [scan.count - 1 - iteration if back else iteration for back in taken]
         slices = [_slice(scan, x, at) for x, at in zip(scan.each, places, strict=True)]
-        found = _turn(scan, [*states, *slices, *scan.all])
+        found = _iteration(scan, [*states, *slices, *scan.all])
         states = found[: len(states)]
         for column, row in zip(columns, found[len(states) :], strict=True):
             column.append(row)
@@ -68,7 +68,7 @@ def _unroll(scan: ScanOp) -> None:
     scan.erase()
 
 
-def _turn(scan: ScanOp, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+def _iteration(scan: ScanOp, arguments: Sequence[SSAValue]) -> list[SSAValue]:
     """What a copy of the body, before the scan, yields on `arguments`."""
     values: dict[SSAValue, SSAValue] = dict(zip(scan.body.block.args, arguments, strict=True))
     for op in list(scan.body.block.ops)[:-1]:

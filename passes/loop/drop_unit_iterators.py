@@ -1,4 +1,4 @@
-"""Loops of one turn vanish: a nest keeps only the iterators of more (or fewer) than one point.
+"""Loops of one iteration vanish: a nest keeps only the iterators of more (or fewer) than one point.
 
     loop.nest (n = 1, c = 8) ins(%x[n, c] ...)  -->  loop.nest (c = 8) ins(%x[0, c] ...)
 

@@ -44,7 +44,7 @@ class OutlineNestsPass(ModulePass):
     """Moves each nest, `kernel` op and `loop.for` of a public function into a kernel of its own.
 
     So do nests within a loop that are not its only work, before the loop does. A loop whose length is
-    computed, or in a turn of which threads share work, stays, and what is in it moves.
+    computed, or in an iteration of which threads share work, stays, and what is in it moves.
     A kernel is a private function with the unit attribute `inarch.kernel`; a `loop.call` takes the
     op's place and keeps its location. Arguments are the buffers it reads, then those it writes (of
     a nest: its operands, in order). Ops of one structure (`structure_of`: all but names of values and

@@ -1,8 +1,8 @@
-"""Which loops threads share: of each op with work enough, one iterator whose turns write different elements.
+"""Which loops are parallel: one iterator of each profitable op whose iterations write different elements.
 
     loop.nest (i = 112, j = 3584) ...   -->   loop.nest (i = 112 parallel, j = 3584) ...
 
-A thread does neighbouring turns of it, and all of the other loops. Nothing is reordered, and no result
+A thread does neighbouring iterations of it, and all of the other loops. Nothing is reordered, and no result
 depends on how many threads there are.
 """
 
@@ -68,9 +68,9 @@ _RATE = 2
 _GAIN = 0.9
 """Of the time of an outer loop: what an inner one must take less to be shared instead."""
 _PARTS = 4
-"""For each thread, of a loop whose turns are not known: a multiple of what most programs share."""
+"""For each thread, of a loop whose iterations are not known: a multiple of what most programs share."""
 _BLOCK = 256
-"""Cycles that neighbouring turns take which one thread does: they are of one line of the cache, mostly."""
+"""Cycles of neighbouring iterations that one thread does: mostly they are of one cache line."""
 
 
 @dataclass(frozen=True)
@@ -136,13 +136,13 @@ def _counts(cores: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Loop:
-    """An iterator whose turns threads may share."""
+    """An iterator whose iterations threads may share."""
 
     axis: int
     name: str
-    turns: int
+    iterations: int
     shares: tuple[bool, ...]
-    """For each operand, whether another turn looks at another part of it."""
+    """For each operand, whether another iteration looks at another part of it."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,8 @@ class _Sharing:
         work = self._work(op, forms, touched)
         us = work / self.machine.ghz / 1000
         if by_hand is not None:
-            name, turns = by_hand.label.data, by_hand.size.data
-            self._tell(op, Sharing(location_text(op), us, name, turns, ""))
+            name, iterations = by_hand.label.data, by_hand.size.data
+            self._tell(op, Sharing(location_text(op), us, name, iterations, ""))
             return
         if work < self.least:
             self._tell(op, Sharing(location_text(op), us, None, 1, "too little"))
@@ -201,10 +201,10 @@ class _Sharing:
             return
         best = next(loop for loop in loops if loop.name == taken)
         _mark(op, best.axis)
-        self._tell(op, Sharing(location_text(op), us, best.name, best.turns, ""))
+        self._tell(op, Sharing(location_text(op), us, best.name, best.iterations, ""))
 
     def _loop(self, op: ForOp) -> None:
-        """A loop around nests and calls: its turns, where they are independent."""
+        """A loop around nests and calls: its iterations, where they are independent."""
         if len(op.spanned()) < 2 and op.mode.data != "unroll":
             self._once(op)
             return
@@ -212,9 +212,9 @@ class _Sharing:
         if numbers is None:
             self._computed(op)
             return
-        turns = len(numbers)
+        iterations = len(numbers)
         if op.mode.data == "parallel":
-            self._by_hand(op, turns)
+            self._by_hand(op, iterations)
             return
         if any(isinstance(e, ForOp) and e.mode.data == "parallel" for e in op.walk()):
             self._inside(op)  # its author has said which loop
@@ -242,7 +242,7 @@ class _Sharing:
             self._tell(shared, Sharing(location_text(shared), us, None, 1, SLOWER))
             return
         shared.mode = StringAttr("parallel")
-        self._tell(shared, Sharing(location_text(shared), us, name, turns, ""))
+        self._tell(shared, Sharing(location_text(shared), us, name, iterations, ""))
 
     def _once(self, op: ForOp) -> None:
         """Makes a loop with at most one iteration serial, so that loops in it may be parallel."""
@@ -251,7 +251,7 @@ class _Sharing:
         op.mode = StringAttr("serial")
         self._inside(op)
 
-    def _by_hand(self, op: ForOp, turns: int) -> None:
+    def _by_hand(self, op: ForOp, iterations: int) -> None:
         """A loop that its author, or a schedule, has made parallel: it is shared, or an error.
 
         One that uses numbers of loops around it reads them from memory, or it would run in order, unsaid.
@@ -261,23 +261,23 @@ class _Sharing:
         if shared is None:
             raise _refused(op, _uses(op))
         name = op.induction.name_hint or "i"
-        self._tell(shared, Sharing(location_text(shared), us, name, turns, ""))
+        self._tell(shared, Sharing(location_text(shared), us, name, iterations, ""))
 
     def _is_better_inside(self, op: ForOp, work: float) -> bool:
-        """Whether the loops in one, shared in each of its turns, take less: of 3 turns a thread has 2."""
-        turns = op.likely_turns
+        """Whether its inner loops, shared in each iteration, take less: of 3 iterations a thread has 2."""
+        iterations = op.likely_trip_count
         inside = list(self._worth_inside(op))
         alone = together = 0.0
         for threads in self.counts:
-            alone += work * math.ceil(turns / threads) / turns
-            each = work / turns
+            alone += work * math.ceil(iterations / threads) / iterations
+            each = work / iterations
             for own, count in inside:
                 each -= own - own * math.ceil(count / threads) / count - self.machine.fork
-            together += turns * each
+            together += iterations * each
         return together < _GAIN * alone
 
     def _worth_inside(self, op: ForOp) -> Iterator[tuple[float, int]]:
-        """Cycles and turns of each loop in one turn that threads may share, and that is worth it."""
+        """Cycles and trip count of each inner loop that may be parallel and is profitable."""
         for inner in op.body.block.ops:
             if not isinstance(inner, ForOp) or inner.mode.data != "serial" or is_kept(inner):
                 continue
@@ -285,18 +285,18 @@ class _Sharing:
             if inner.counted() is None or own < self.least or not can_be_handed_on(inner):
                 continue
             if carried_by(inner, self.symbols) is None:
-                yield own, inner.likely_turns
+                yield own, inner.likely_trip_count
 
     def _computed(self, op: ForOp) -> None:
-        """A loop of computed bounds: shared where it has as many turns as are worth it.
+        """A loop of computed bounds: shared where it has as many iterations as are worth it.
 
         One that its author has made parallel is shared, or an error, as in `_by_hand`.
         """
         wanted = op.mode.data == "parallel"
         if is_kept(op) and not wanted:
             return
-        each = max(self._work_in(op) / op.likely_turns, 1 / _RATE)
-        us = each * op.likely_turns / self.machine.ghz / 1000
+        each = max(self._work_in(op) / op.likely_trip_count, 1 / _RATE)
+        us = each * op.likely_trip_count / self.machine.ghz / 1000
         least = 0 if wanted else math.ceil(self.least / each)
         if len(op.spanned()) < least or not may_be_parted(op):
             if wanted:
@@ -315,14 +315,14 @@ class _Sharing:
             self._inside(op)
 
     def _inside(self, op: Operation) -> None:
-        """The work of one turn, or of a branch, may be worth it."""
+        """The work of one iteration, or of a branch, may be worth it."""
         for region in op.regions:
             for block in region.blocks:
                 for inner in list(block.ops):
                     self.visit(inner)
 
     def _work_in(self, op: ForOp) -> float:
-        """Cycles of all turns of what is in a loop, as of the ops alone; a branch may not be taken."""
+        """Cycles of all iterations of what is in a loop, as of the ops alone; a branch may not be taken."""
         total = 0.0
         for inner in op.body.block.ops:
             if inner.name.startswith(("arith.", "memref.")) and not isinstance(inner, _NO_WORK):
@@ -337,7 +337,7 @@ class _Sharing:
                     else ()
                 )
                 total += self._work(inner, forms, list(_touched(inner, forms)))
-        return total * op.likely_turns
+        return total * op.likely_trip_count
 
     def _work(self, op: NestOp | KernelCallOp, forms: Forms, touched: Sequence[int]) -> float:
         return max(self._operations(op, forms), sum(touched) / self.machine.l2.bandwidth)
@@ -350,10 +350,10 @@ class _Sharing:
             self.remarks.missed(op, one.text())
 
     def _time(self, loop: _Loop, work: float, touched: Sequence[int]) -> float:
-        """Cycles of the thread with the most turns, summed over the numbers of threads."""
+        """Cycles of the thread with the most iterations, summed over the numbers of threads."""
         total = 0.0
         for threads in self.counts:
-            part = math.ceil(loop.turns / threads) / loop.turns
+            part = math.ceil(loop.iterations / threads) / loop.iterations
             pairs = zip(touched, loop.shares, strict=True)
             own = sum(count * (part if mine else 1) for count, mine in pairs)
             total += work * part + own / self.machine.far.bandwidth
@@ -376,7 +376,7 @@ class _Sharing:
         return found
 
     def _loops(self, op: NestOp | KernelCallOp, forms: Forms) -> Iterator[_Loop]:
-        """The iterators whose turns may be shared."""
+        """The iterators whose iterations may be shared."""
         if isinstance(op, KernelCallOp) and self._definition(op).source is None:
             return  # a library may have threads of its own
         for axis, iterator in enumerate(op.iterators):
@@ -401,7 +401,7 @@ def _refused(op: ForOp, why: str) -> InarchError:
     name = op.induction.name_hint or "i"
     return error_at(
         op,
-        f"expected a parallel loop whose turns threads can share, found one of %{name} {why}; "
+        f"expected a parallel loop whose iterations threads can share, found one of %{name} {why}; "
         "make it serial, or make the loop around it the parallel one",
     )
 

@@ -19,8 +19,8 @@ from inarch.ir.location import moved_by
 def inline_functions(module: ModuleOp, mark: str) -> None:
     """Replaces calls of the functions that have an attribute by their ops, and erases the functions.
 
-    Constants go to the start of the function around: they are the same at each turn of a loop. Scratch is new
-    for each call.
+    Constants go to the start of the function around: they are the same at each iteration of a loop. Scratch
+    is new for each call.
     """
     every = functions(module)
     marked = {each.sym_name.data: each for each in every if mark in each.attributes}

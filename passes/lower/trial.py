@@ -15,7 +15,7 @@ from inarch.passes.phases import PHASES
 
 FIRST, END = "graph-to-loop", "tensorize"
 _LEFT_OUT = ("apply-schedule", "tile-and-fuse")
-"""A schedule is of the whole program, and tiles are turns of nests, of which whole ones are weighed."""
+"""A schedule is of the whole program, and tiles are iterations of nests, of which whole ones are weighed."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What each turn of a loop would compute again, out of what no turn writes, is computed before the loop."""
+"""Loop-invariant code motion: packs and pure nests of invariant buffers are computed before the loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VIEWS = (memref.SubviewOp, ReshapeOp)
 
 @dataclass(frozen=True)
 class HoistInvariantsPass(ModulePass):
-    """Moves nests and copies that are the same in each turn of a loop before it: packs of weights, mostly.
+    """Moves loop-invariant nests and copies before their loop: packs of weights, mostly.
 
     The op stands in the loop, under no condition. It reads what is defined outside of the loop, and written
     by nothing in it; it writes one buffer that the loop allocates, nothing else in it writes, and nothing
@@ -79,7 +79,7 @@ class _Hoisting:
             return
         ins = list(op.ins) if isinstance(op, NestOp) else [op.src]
         views: list[Operation] = []
-        if self._uses_turn(op) or not all(self._is_same(value, views) for value in ins):
+        if self._uses_iteration(op) or not all(self._is_same(value, views) for value in ins):
             return
         around = self._loop.parent
         assert around is not None, "it is in a function"
@@ -89,7 +89,7 @@ class _Hoisting:
                 around.insert_op_before(each, self._loop)
         del self._writers[made.buffer]
 
-    def _uses_turn(self, op: Operation) -> bool:
+    def _uses_iteration(self, op: Operation) -> bool:
         """Whether its body uses a number of the loop's."""
         inner = [value for each in op.walk() if each is not op for value in each.operands]
         return any(
@@ -98,7 +98,7 @@ class _Hoisting:
         )
 
     def _is_same(self, value: SSAValue, views: list[Operation]) -> bool:
-        """Whether a buffer is the same at each turn; adds the views in the loop through which it is seen."""
+        """Whether a buffer is loop-invariant; adds the views in the loop through which it is read."""
         if root(value) in self._writers:
             return False
         owner = value.owner

@@ -17,8 +17,8 @@ class InlineBodiesPass(ModulePass):
     """Replaces each call of a private function with the attribute `inarch.body` by the function's ops.
 
     What the passes before have made of it: nests, copies, calls of microkernels, and scratch, which is new at
-    each turn. Constants go to the start of the function around, as they are the same at each turn. The
-    functions disappear.
+    each iteration. Constants go to the start of the function around, as they are the same at each iteration.
+    The functions disappear.
     """
 
     name = "inline-bodies"

@@ -54,7 +54,7 @@ PASS = UpdateInPlacePass
 
 
 def _update_all(block: Block, uses: BufferUses, kernels: Mapping[str, DefOp]) -> None:
-    """The nests of a function, or of a loop's body, whose own buffers nobody sees in another turn."""
+    """The nests of a function, or of a loop's body, whose own buffers nobody sees in another iteration."""
     lives = _Lives(uses, kernels)
     for nest in [each for each in block.ops if isinstance(each, NestOp)]:
         _update(nest, block, lives)

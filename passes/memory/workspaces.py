@@ -17,7 +17,7 @@ from inarch.ir.functions import error_at, functions, is_public
 from inarch.ir.location import location_text
 from inarch.ir.report.remarks import Remarks
 from inarch.ir.target import machine_of, threads_of
-from inarch.passes.loop.threads.turns import shared_turns
+from inarch.passes.loop.threads.iterations import shared_iterations
 from inarch.passes.memory.arena import Lifetime, align, place
 
 WORKSPACE_BYTES = "inarch.workspace_bytes"
@@ -108,10 +108,10 @@ class Workspaces:
 
     def _threads(self, caller: FuncOp, call: CallOp) -> int:
         """How many may share its loop at most: what the program says, or as many as the machine has cores."""
-        turns = shared_turns(self._functions[call.callee.root_reference.data])
-        if not is_public(caller) or not turns:
+        iterations = shared_iterations(self._functions[call.callee.root_reference.data])
+        if not is_public(caller) or not iterations:
             return 1
-        return min(turns, threads_of(self.module) or machine_of(self.module).cores)
+        return min(iterations, threads_of(self.module) or machine_of(self.module).cores)
 
 
 def _check_bytes(function: FuncOp, allocs: Sequence[AllocOp], workspace: int) -> None:

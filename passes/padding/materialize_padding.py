@@ -44,7 +44,7 @@ class MaterializePaddingPass(ModulePass):
                 self._within(block)
 
     def _within(self, block: Block) -> None:
-        """The nests of one block: in the body of a loop each turn makes its own copies."""
+        """The nests of one block: in the body of a loop each iteration makes its own copies."""
         nests = [each for each in block.ops if isinstance(each, NestOp) and self._takes(each)]
         copies = _Copies(_touched(nests))
         for each in list(block.ops):

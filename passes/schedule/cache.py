@@ -3,7 +3,7 @@
     at "conv": cache %x
 
 The copy is the box of all that is read, as the operand lies, and holds the zeros of its padding. In a loop
-that `fuse` has made it is of what a turn reads, and each thread has its own.
+that `fuse` has made it is of what an iteration reads, and each thread has its own.
 """
 
 from __future__ import annotations

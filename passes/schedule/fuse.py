@@ -4,8 +4,8 @@
                                             -->       scores of the rows mo to mo + 31
                                                       softmax of these rows
 
-A producer goes into the loops of its consumer where each turn reads only what it has written itself: every
-buffer that one of the nests writes and another one touches is indexed by the iterator alone, in one
+A producer goes into the loops of its consumer where each iteration reads only what it has written itself:
+every buffer that one of the nests writes and another one touches is indexed by the iterator alone, in one
 dimension. What nobody else reads is then as large as a block.
 """
 
@@ -43,7 +43,7 @@ def fuse(consumer: NestOp, producers: Sequence[NestOp], blocks: Mapping[str, int
     The loop of an iterator `m` is called `mo`. Without producers, it is the consumer alone that runs in
     blocks. The last block of an iterator may be a smaller one: copies of the nests, behind. Returns the
     consumer in the first loops. Raises UsageError for names and numbers; InarchError with the two accesses
-    where a turn would read what another one writes.
+    where an iteration would read what another one writes.
     """
     positions = [iterator_of(consumer, name) for name in blocks]
     for name, size in blocks.items():
@@ -94,7 +94,7 @@ class FusePass(ModulePass):
     """Runs a nest that is named, with its producers, in loops over blocks.
 
     `nest`: the consumer, as for `split`. `iterators`: of the consumer, the outermost loop first; `blocks`:
-    points a turn. `producers`: the nests that go into the loops, in the program's order.
+    points an iteration. `producers`: the nests that go into the loops, in the program's order.
     """
 
     name = "fuse"

@@ -106,7 +106,7 @@ def _check_shared(nest: NestOp, wanted: Sequence[int]) -> None:
             assert carried is not None
             raise error_of(
                 nest,
-                f"expected {each.label.data}, whose turns threads share, outside of "
+                f"expected {each.label.data}, whose iterations threads share, outside of "
                 f"{carried.label.data}, whose "
                 "iterations one thread adds up, found it inside; interchange before parallelize",
             )
@@ -181,7 +181,7 @@ def _is_pure(op: Operation) -> bool:
 
 
 def _perfect(loop: ForOp) -> None:
-    """Moves arithmetic out of a loop where it is the same in each turn, else in front of what uses it.
+    """Moves arithmetic out of a loop where it is the same in each iteration, else in front of what uses it.
 
     What stays between two loops is what bounds of the inner one are computed by, of the outer one's index.
     """

@@ -1,4 +1,4 @@
-"""`parallelize`: threads share the turns of an iterator, or of an explicit loop.
+"""`parallelize`: threads share the iterations of an iterator, or of an explicit loop.
 
 As a pass, it is the one of that name with the options `nest` and `iterator`.
 """
@@ -41,7 +41,7 @@ def parallelize(op: Loops, iterator: str, symbols: Mapping[str, Operation]) -> L
         name = each.label.data
         if at != position and each.is_shared:
             raise error_of(
-                op, f"expected one iterator whose turns threads share, found also {name}"
+                op, f"expected one iterator whose iterations threads share, found also {name}"
             )
         if at < position and (each.is_scan or each.is_reduction):
             raise error_of(
@@ -57,7 +57,7 @@ def parallelize(op: Loops, iterator: str, symbols: Mapping[str, Operation]) -> L
 def _share_loop(loop: ForOp, symbols: Mapping[str, Operation]) -> None:
     name = loop_name(loop)
     if loop.mode.data == "unroll":
-        raise error_of(loop, f"expected a loop of turns, found '{name}' unrolled")
+        raise error_of(loop, f"expected a loop of iterations, found '{name}' unrolled")
     found = carried_by(loop, symbols)
     if found is not None:
         raise error_of(loop, f"expected independent iterations of {name}, found {found}")

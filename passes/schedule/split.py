@@ -70,10 +70,10 @@ def split(op: Loops, iterator: str, factor: int, names: tuple[str, str] | None =
             op, f"expected a loop in parts, found the scan {iterator}, which is one chain"
         )
     size, kind = old.size.data, old.kind.data
-    turns = -(-size // factor)
-    if turns * factor != size:
+    iterations = -(-size // factor)
+    if iterations * factor != size:
         guard_behind(op, position, factor)
-    _split_nest(op, position, (outer, turns), (inner, factor), kind)
+    _split_nest(op, position, (outer, iterations), (inner, factor), kind)
     keep(op)
     return op
 
@@ -91,9 +91,9 @@ def _split_nest(
 
 
 def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> Loops:
-    """A loop in a loop of the same turns, in their order; where a turn is none, a condition leaves it out."""
+    """A loop in a loop with the same iterations in order; a condition leaves out those past the end."""
     if loop.mode.data == "unroll":
-        raise error_of(loop, f"expected a loop of turns, found '{loop_name(loop)}' unrolled")
+        raise error_of(loop, f"expected a loop of iterations, found '{loop_name(loop)}' unrolled")
     known = [*loops_around(loop), *(each for each in loops_within(loop) if each is not loop)]
     for name in names:
         if name in {loop_name(each) for each in known}:
@@ -102,8 +102,8 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
     if numbers is None:
         outer = _split_computed(loop, factor, names)
         return outer if op is loop else op
-    turns = -(-len(numbers) // factor)
-    outer = empty_loop(0, turns, 1, loop.mode.data)
+    iterations = -(-len(numbers) // factor)
+    outer = empty_loop(0, iterations, 1, loop.mode.data)
     inner = empty_loop(0, factor)
     outer.induction.name_hint, inner.induction.name_hint = names
     body = Builder(InsertPoint.at_end(inner.body.block))
@@ -116,7 +116,7 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
     loop.induction.replace_all_uses_with(index)
     ops = [each for each in loop.body.block.ops if each is not loop.body.block.last_op]
     inside = body
-    if turns * factor != len(numbers):
+    if iterations * factor != len(numbers):
         within = arith.CmpiOp(index, _number(body, loop, numbers.stop), "slt")
         condition = scf.IfOp(_put(body, loop, within), [], [_yield(loop, scf.YieldOp())])
         within.result.name_hint = "inside"
@@ -140,17 +140,17 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
 
 
 def _split_computed(loop: ForOp, factor: int, names: tuple[str, str]) -> ForOp:
-    """The outer one counts turns, by the factor; the inner one ends where they do."""
+    """The outer one counts iterations, by the factor; the inner one ends where they do."""
     before = Indices(Builder(InsertPoint.before(loop)), loop)
-    turns = before.turns()
-    outer = empty_loop(0, turns, factor, loop.mode.data)
+    iterations = before.iterations()
+    outer = empty_loop(0, iterations, factor, loop.mode.data)
     around = Indices(Builder(InsertPoint.at_end(outer.body.block)), loop)
-    left = around.put(arith.SubiOp(turns, outer.induction))
+    left = around.put(arith.SubiOp(iterations, outer.induction))
     inner = empty_loop(0, around.put(arith.MinSIOp(left, around.value(factor))))
     outer.induction.name_hint, inner.induction.name_hint = names
     inside = Indices(Builder(InsertPoint.at_end(inner.body.block)), loop)
-    turn = inside.put(arith.AddiOp(outer.induction, inner.induction))
-    index = inside.index(turn)
+    iteration = inside.put(arith.AddiOp(outer.induction, inner.induction))
+    index = inside.index(iteration)
     index.name_hint = loop_name(loop)
     loop.induction.replace_all_uses_with(index)
     for each in list(loop.body.block.ops):

@@ -25,7 +25,7 @@ from inarch.passes.schedule.language.words import Words
 
 
 def unroll(op: Loops, iterator: str) -> Loops:
-    """Writes each point of an iterator of a nest, or each turn of a loop, as code of its own, in their order.
+    """Writes each iteration of a loop, or of an iterator of a nest, as code of its own, in order.
 
     Raises UsageError for a name, InarchError for a scan, for too many copies, and for a loop that is shared.
     """
@@ -49,7 +49,9 @@ def unroll(op: Loops, iterator: str) -> Loops:
 def _unroll_loop(loop: ForOp) -> None:
     name, mode = loop_name(loop), loop.mode
     if mode.data == "parallel":
-        raise error_of(loop, f"expected a serial loop, found '{name}', whose turns threads share")
+        raise error_of(
+            loop, f"expected a serial loop, found '{name}', whose iterations threads share"
+        )
     numbers_of(loop)
     loop.mode = StringAttr("unroll")
     copies = max(each.copies for each in loop.walk() if isinstance(each, ForOp))

@@ -212,11 +212,11 @@ class Prices:
         return (machine.loads.cycles(width) + machine.stores.cycles(width)) * machine.fma.of(width)
 
     def cycles(self, nests: Iterable[NestOp]) -> float:
-        """Of one turn of each, in cycles of one core; they need not be part of a program."""
+        """Of one iteration of each, in cycles of one core; they need not be part of a program."""
         return sum(map(self._cycles, nests))
 
     def price(self, nests: Iterable[NestOp]) -> Price:
-        """Of one turn of each, in the order in which `tensorize` prefers: what is demanded comes first."""
+        """Of one execution of each, in the order that `tensorize` prefers: what is demanded comes first."""
         every = list(nests)
         whole, undone, guessed = 0, 0, 0
         works = [multiply_adds_in(nest) for nest in every]

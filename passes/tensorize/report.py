@@ -68,12 +68,12 @@ class NestReport:
     """What it does at each point, `out = in0 * in1 + out`: what a meaning has to do to match."""
     by_hand: bool = False
     """Whether a schedule has said so (`use-kernel`): nothing else was tried."""
-    turns: int = 1
-    """How often it runs in a call: the likely turns of the loops around it, and around calls of its body."""
+    iterations: int = 1
+    """How often it runs in a call: likely trip counts of the loops around it and around its body's calls."""
     multiply_adds: int = 0
-    """Products that it sums up in one turn."""
+    """Products that it sums up in one iteration."""
     plain: float = 0.0
-    """Cycles of one turn without a kernel."""
+    """Cycles of one iteration without a kernel."""
     likeness: Mapping[str, float] = field(default_factory=dict[str, float])
     """How much the nest looks like what each of `misses` computes, from 0 to 4."""
     address: str = ""
@@ -83,18 +83,18 @@ class NestReport:
 
     @property
     def cycles(self) -> float:
-        """Of all turns in a call, with the kernel that was taken, or without one."""
+        """Of all iterations in a call, with the kernel that was taken, or without one."""
         own = self.plain if self.taken is None else self.taken.cost
-        return self.turns * own
+        return self.iterations * own
 
     def in_all(self, choice: Choice) -> Choice:
-        """What a candidate, whose costs are of one turn, takes in all turns of a call."""
-        turns = self.turns
+        """What a candidate, whose costs are of one iteration, takes in all iterations of a call."""
+        iterations = self.iterations
         return replace(
             choice,
-            cost=turns * choice.cost,
-            around=turns * choice.around,
-            calls=turns * choice.calls,
+            cost=iterations * choice.cost,
+            around=iterations * choice.around,
+            calls=iterations * choice.calls,
         )
 
     @property
@@ -137,13 +137,13 @@ class KernelReport:
 
     @property
     def cycles(self) -> float:
-        """What a call takes by the costs: of all nests, in all turns of the loops around them."""
+        """What a call takes by the costs: of all nests, in all iterations of the loops around them."""
         return sum(nest.cycles for nest in self.nests)
 
     def done_by_kernels(self) -> float:
         """The part of all multiply-adds of a call that kernels do; 1 where there are none."""
-        every = sum(nest.turns * nest.multiply_adds for nest in self.nests)
-        own = sum(n.turns * n.multiply_adds for n in self.nests if n.taken is not None)
+        every = sum(nest.iterations * nest.multiply_adds for nest in self.nests)
+        own = sum(n.iterations * n.multiply_adds for n in self.nests if n.taken is not None)
         return own / every if every else 1.0
 
     @property

@@ -43,7 +43,7 @@ from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import left_alone, unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate
-from inarch.passes.tensorize.weigh.nest import Turns, multiply_adds_in, nest_cycles
+from inarch.passes.tensorize.weigh.nest import TripCounts, multiply_adds_in, nest_cycles
 from inarch.passes.tensorize.weigh.search import candidates
 from inarch.passes.tensorize.write.build import build
 from inarch.passes.tensorize.write.definitions import Definitions
@@ -147,14 +147,14 @@ def tensorize(
     chooser = chooser_of(module, kernels, usable, kept, measure, tuned)
     families, maker, demanded = chooser.families, chooser.maker, chooser.demanded
     target, machine = target_of(module), machine_of(module)
-    definitions, running = Definitions(module), Turns(module)
+    definitions, running = Definitions(module), TripCounts(module)
 
     def tensorized(op: Operation, symbol: str) -> NestReport:
-        turns = running.of(op)
+        iterations = running.of(op)
         if not isinstance(op, NestOp):
-            return replace(told(op, symbol), turns=turns)
+            return replace(told(op, symbol), iterations=iterations)
         of_nest = {
-            "turns": turns,
+            "iterations": iterations,
             "multiply_adds": multiply_adds_in(op),
             "plain": nest_cycles(op, target, machine),
         }

@@ -26,11 +26,11 @@ static const char *why(void)
 
 /* As `inarch_visit` of checked programs (CALL_CHECKED in backends/c/write/abi/model_text.py), which have it in their library.
    Fills a tensor with bytes, or tells whether it still is what it was filled with. Bytes of 0xff are a quiet NaN of every
-   float type; those of a second turn are other ones. */
-static int visit(const DLTensor *tensor, int turn, int is_filling)
+   float type; those of a second iteration are other ones. */
+static int visit(const DLTensor *tensor, int iteration, int is_filling)
 {
     const int is_float = tensor->dtype.code == INARCH_FLOAT;
-    const unsigned char pattern = turn % 2 != 0 ? 0x5a : is_float ? 0xff : 0xa5;
+    const unsigned char pattern = iteration % 2 != 0 ? 0x5a : is_float ? 0xff : 0xa5;
     const int64_t size = tensor->dtype.bits / 8;
     int64_t count = 1;
     for (int32_t i = 0; i < tensor->ndim; i++) {
@@ -63,16 +63,16 @@ static int32_t call_guarded(void *self, DLTensor *args, int32_t n)
         return import->given.call(import->given.self, args, n);
     }
     int32_t suspect = -1;
-    for (int turn = 0;; turn++) {
+    for (int iteration = 0;; iteration++) {
         for (int32_t i = import->inputs; i < n; i++) {
-            visit(&args[i], turn, 1);
+            visit(&args[i], iteration, 1);
         }
         const int32_t status = import->given.call(import->given.self, args, n);
         if (status != INARCH_OK) {
             return status;
         }
         int32_t found = suspect < 0 ? import->inputs : suspect;
-        while (found < n && !visit(&args[found], turn, 0)) {
+        while (found < n && !visit(&args[found], iteration, 0)) {
             found++;
         }
         if (found == n) {

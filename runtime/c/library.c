@@ -103,7 +103,7 @@ static void *open_copy(const unsigned char *bytes, size_t count, const char **re
         done += (size_t)more;
     }
     /* Another copy of this source in the process may have used the name: then the next one. */
-    for (int turn = 0; descriptor >= 0 && done == count && handle == NULL && turn < 1000; turn++) {
+    for (int iteration = 0; descriptor >= 0 && done == count && handle == NULL && iteration < 1000; iteration++) {
         handle = open_new(descriptor, reason);
         if (*reason != NULL) {
             break;

@@ -1,5 +1,5 @@
 // RUN: python -m inarch.testing.generate --file %s --start 36 --target generic
-// FOUND: refused: <merged>:480:7: expected a parallel loop whose turns threads can share, found one of %j196 whose parts are not known to write different elements; make it serial, or make the loop around it the parallel one
+// FOUND: refused: <merged>:480:7: expected a parallel loop whose iterations threads can share, found one of %j196 whose parts are not known to write different elements; make it serial, or make the loop around it the parallel one
 builtin.module {
   func.func @main(%b4: memref<3x1xf32>, %b5: memref<3x1xf32> {inarch.result}, %b8: memref<62xf32> {inarch.result}, %b9: memref<8x64x5xf32>, %b10: memref<8x5xf32> {inarch.result}, %b11: memref<8x5xi8> {inarch.result}, %b15: memref<8xi32>, %b16: memref<8xi64>, %b17: memref<28x16xf32>, %b18: memref<16x64xf32>, %b19: memref<28x64xf32> {inarch.result}, %b35: memref<f32> {inarch.result}, %b36: memref<f32> {inarch.result}, %b37: memref<7xf32> {inarch.result}, %b38: memref<8x7xf32>, %b62: memref<1xi64>, %b69: memref<3xf32> {inarch.result}, %b70: memref<14x8xf32>, %b71: memref<8x96xf32>, %b72: memref<14x96xf32> {inarch.result}) {
     %c12 = loop.constant dense<-8606288370271490909> : tensor<i64> : memref<i64>

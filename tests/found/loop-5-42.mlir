@@ -1,5 +1,5 @@
 // RUN: python -m inarch.testing.generate --file %s --target generic
-// FOUND: refused: a parallel loop that uses the number of the one around it, which has one turn
+// FOUND: refused: a parallel loop that uses the number of the one around it, which has one iteration
 builtin.module {
   func.func @main(%b1: memref<1x64xf32>, %b2: memref<64x144xf32>, %b3: memref<1x144xf32> {inarch.result}) {
     %b18 = arith.constant 0 : index

@@ -1,5 +1,5 @@
 // RUN: python -m inarch.testing.generate --file %s --target generic
-// FOUND: refused: a parallel loop that uses the number of the one around it, which has one turn
+// FOUND: refused: a parallel loop that uses the number of the one around it, which has one iteration
 builtin.module {
   func.func @main(%b4: memref<4x4xf32>, %b9: memref<3xf32>, %b10: memref<3xf32> {inarch.result}) {
     %t5 = loop.alloc : memref<3x8xf32>

@@ -152,7 +152,7 @@ class _Part:
         for nest in report.nests:
             own = [one.cost for one in nest.candidates if one.kernel == self.kernel]
             is_done = is_done or bool(own)
-            total += nest.turns * min(own) if own else nest.cycles
+            total += nest.iterations * min(own) if own else nest.cycles
         return _Done(is_done, total)
 
     def _alone(self) -> tuple[ModuleOp, Context]:

@@ -123,8 +123,8 @@ def _place(nest: NestReport) -> str:
     return place if len(place) <= LONGEST_LOCATION else f"...{place[3 - LONGEST_LOCATION :]}"
 
 
-def _turns(nest: NestReport) -> str:
-    return f" x {nest.turns}" if nest.turns > 1 else ""
+def _iterations(nest: NestReport) -> str:
+    return f" x {nest.iterations}" if nest.iterations > 1 else ""
 
 
 def _share(cycles: float, total: float) -> str:
@@ -137,7 +137,7 @@ def _share(cycles: float, total: float) -> str:
 def table(report: KernelReport, *, every: bool) -> str:
     """One line a nest: where from, its kernel, parameters, cycles, share of all, and the next best.
 
-    Cycles are those of a call: of all turns of the loops around a nest (`x 12`).
+    Cycles are those of a call: of all iterations of the loops around a nest (`x 12`).
 
     Nests of one place with one kernel share a line, which speaks of the dearest. Those that no kernel came
     near to are only counted. With `every`, each has its line, and below it the best of each other kernel,
@@ -207,7 +207,7 @@ def _dearest(group: Sequence[NestReport]) -> NestReport:
 def _row(group: Sequence[NestReport], total: float) -> tuple[str, ...]:
     nest = _dearest(group)
     place = _place(nest) if len(group) == 1 else f"{_place(nest)} ({len(group)} nests)"
-    place += _turns(nest)
+    place += _iterations(nest)
     first = nest.taken
     cycles = sum(each.cycles for each in group)
     share = _share(cycles, total)
@@ -285,8 +285,8 @@ def _cost(nest: NestReport, choice: Choice) -> str:
     own, around = nest.in_all(choice), ""
     if own.around > AROUND * own.cost:
         around = f", {cycles_text(own.around)} of them around the calls"
-    turns = f" ({nest.turns} turns)" if nest.turns > 1 else ""
-    return f"{cycles_text(own.cost)} cycles in {own.calls} calls{turns}{around}"
+    iterations = f" ({nest.iterations} iterations)" if nest.iterations > 1 else ""
+    return f"{cycles_text(own.cost)} cycles in {own.calls} calls{iterations}{around}"
 
 
 def _details(choice: Choice) -> Iterator[str]:

@@ -63,7 +63,7 @@ def _types(lanes: int) -> dict[str, str]:
     }
 
 
-AHEAD = (("const float *__restrict ", "later"), ("int64_t ", "turns"))
+AHEAD = (("const float *__restrict ", "later"), ("int64_t ", "iterations"))
 """Parameters of the function with `_ahead` behind its name (`Microkernel.ahead`)."""
 
 
@@ -75,7 +75,8 @@ def multiply_add(register: str, a: str, b: str, lanes: int) -> str:
 def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
     """C of the instance with `body`, lines of one level of indentation.
 
-    The body of a kernel with `ahead` knows `later` and `turns`, which is 0 where nothing is to be prefetched.
+    The body of a kernel with `ahead` knows `later` and `iterations`, which is 0 where nothing is to be
+    prefetched.
 
     They may use `multiply_add`, `keep`, `use`, and the types `vec`, `mem` (the same at any float's address)
     and `ints`, each of `lanes` elements.

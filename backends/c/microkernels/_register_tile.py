@@ -190,14 +190,14 @@ class _Writer:
         return [f"{pad}{guard} {{", *(f"    {line}" for line in lines), f"{pad}}}"]
 
     def _prefetch_next(self, elements: str, rounds: str, pad: str) -> list[str]:
-        """What a later call reads of B: `elements` in `turns` calls of so many rounds each.
+        """What a later call reads of B: `elements` in `iterations` calls of so many rounds each.
 
         The first call that reads a panel of B waits for memory, those after it have it in the caches. A
         panel of 32 KiB from memory, read by nine tiles with AVX2: 80 % of the FMA peak became 90 %.
         """
         line = self.machine.line_bytes // 4
         return [
-            f"{pad}const int64_t parts = {rounds} * turns;",
+            f"{pad}const int64_t parts = {rounds} * iterations;",
             f"{pad}const int64_t share = parts > 0 ? ({elements} + parts - 1) / parts : 0;",
             f"{pad}for (int64_t z = 0; z < share; z += {line}) {{",
             f"{pad}    __builtin_prefetch(later + z);",

@@ -1,6 +1,6 @@
 """Nests that gcc would compile to reads behind the end of an operand, and the attribute against it.
 
-The loop vectoriser of gcc 12 turns
+The loop vectoriser of gcc 12 iterations
 
     for (int q = 0; q < 5; q++)
         for (int o = 0; o < 8; o++)          (unrolled: eight stores side by side)

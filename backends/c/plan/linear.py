@@ -36,18 +36,18 @@ class Loop:
     mode: str
     """`serial`, `unroll` or `vector`."""
     is_scan: bool = False
-    turns: tuple[str, str] | None = None
-    """C for the first turn and the one behind the last, where a thread does some of them."""
+    iterations: tuple[str, str] | None = None
+    """C for the first iteration and the one behind the last, where a thread does some of them."""
 
     @property
     def begin(self) -> str:
-        """C for the number of the first turn."""
-        return "0" if self.turns is None else self.turns[0]
+        """C for the number of the first iteration."""
+        return "0" if self.iterations is None else self.iterations[0]
 
     @property
     def end(self) -> str:
-        """C for the number behind the last turn."""
-        return str(self.size) if self.turns is None else self.turns[1]
+        """C for the number behind the last iteration."""
+        return str(self.size) if self.iterations is None else self.iterations[1]
 
 
 class Index(Linear):
@@ -220,14 +220,14 @@ def element_strides(value: SSAValue) -> tuple[tuple[int, ...], int]:
 
 
 def loop_nest(
-    op: NestOp, pointers: Sequence[str], names: Names, turns: tuple[str, str] | None = None
+    op: NestOp, pointers: Sequence[str], names: Names, iterations: tuple[str, str] | None = None
 ) -> LoopNest:
     """`op` in linear form; `pointers` are the C names of its operands, `ins` then `outs`.
 
-    `turns` of its parallel loop are done; None: all.
+    `iterations` of its parallel loop are done; None: all.
     """
     kept = [i for i, size in enumerate(op.sizes) if size != 1]
-    loops = tuple(_loop(op.iterators.data[i], turns) for i in kept)
+    loops = tuple(_loop(op.iterators.data[i], iterations) for i in kept)
     linear = [
         replace(
             _access(op, value, base_of(read.map.data), kept, pointer, guarded=read.is_padded),
@@ -258,9 +258,9 @@ def loop_nest(
     return replace(merged, loops=named)
 
 
-def _loop(iterator: IteratorAttr, turns: tuple[str, str] | None) -> Loop:
+def _loop(iterator: IteratorAttr, iterations: tuple[str, str] | None) -> Loop:
     mode = "serial" if iterator.is_shared else iterator.mode.data
-    shared = turns if iterator.is_shared else None
+    shared = iterations if iterator.is_shared else None
     is_reduction, is_scan = iterator.is_reduction, iterator.is_scan
     return Loop(iterator.label.data, iterator.size.data, is_reduction, mode, is_scan, shared)
 
@@ -327,7 +327,7 @@ def _can_join(nest: LoopNest, outer: int) -> bool:
     a, b = nest.loops[outer], nest.loops[outer + 1]
     if a.is_reduction != b.is_reduction or {a.mode, b.mode} != {"serial"} or 0 in (a.size, b.size):
         return False
-    if a.turns is not None or b.turns is not None:
+    if a.iterations is not None or b.iterations is not None:
         return False
     if a.is_scan or b.is_scan:  # rows that run on in memory: each begins a chain of its own
         return False

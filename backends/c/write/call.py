@@ -151,19 +151,19 @@ def _ahead(
     if not moving or len(forms) != 1:
         return []
     loop = moving[-1]
-    turns = prod(counts[loop + 1 :])
+    iterations = prod(counts[loop + 1 :])
     own = zip(forms[0].coefficients[len(counts) :], forms[0].sizes[len(counts) :], strict=True)
     along = [(step, size) for step, size in own if step]
     piece, reach = prod(size for _, size in along), 1 + sum(by * (n - 1) for by, n in along)
-    if turns < 2 or not piece == reach == moves[loop]:
+    if iterations < 2 or not piece == reach == moves[loop]:
         return []
     after = list(values)
     after[loop] = f"({values[loop]} + 1 < {counts[loop]} ? {values[loop]} + 1 : 0)"
     strides = [prod(counts[at + 1 :]) if at > loop else 0 for at in range(len(counts))]
-    share = -(-piece // turns)
+    share = -(-piece // iterations)
     part = Index(tuple(by * share for by in strides), 0).text(values)
     start = Index(tuple(moves), constant + element_strides(op.arguments[position])[1]).text(after)
-    return [f"{pointers[position]} + {start} + {part}", str(turns)]
+    return [f"{pointers[position]} + {start} + {part}", str(iterations)]
 
 
 def _open_loops(op: CallOp, scope: Scope) -> tuple[Scope, list[str | int], list[str]]:
@@ -176,7 +176,9 @@ def _open_loops(op: CallOp, scope: Scope) -> tuple[Scope, list[str | int], list[
             continue
         name = inside.names.fresh(iterator.label.data)
         values.append(name)
-        begin, end = scope.turns if scope.turns and iterator.is_shared else (0, iterator.size.data)
+        begin, end = (
+            scope.iterations if scope.iterations and iterator.is_shared else (0, iterator.size.data)
+        )
         inside.writer.open(f"for (int64_t {name} = {begin}; {name} < {end}; {name}++)")
     offsets: list[str] = []
     for position, argument in enumerate(op.arguments):

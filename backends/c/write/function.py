@@ -34,7 +34,7 @@ from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.index.span import FAR, number_of_index
 from inarch.ir.location import location_text
 from inarch.ir.types import layout_of
-from inarch.passes.loop.threads.turns import shared_turns
+from inarch.passes.loop.threads.iterations import shared_iterations
 from inarch.passes.memory.workspaces import WORKSPACE_BYTES, workspace_bytes
 
 ImportCall = Callable[[CallOp, Sequence[str], Scope], None]
@@ -119,12 +119,12 @@ class FunctionEmitter:
             self._repeated(op, op.bounds, None, scope)
             return
         inside = scope.child()
-        inside.turns = None
+        inside.iterations = None
         name = inside.names.fresh(op.induction.name_hint or "i")
         inside.values[op.induction] = name
         lower, upper, step = str(numbers.start), str(numbers.stop), numbers.step
-        if scope.turns is not None and op.mode.data == "parallel":
-            lower, upper = (_turn(numbers, turn) for turn in scope.turns)
+        if scope.iterations is not None and op.mode.data == "parallel":
+            lower, upper = (_iteration(numbers, iteration) for iteration in scope.iterations)
         advance = f"{name}++" if step == 1 else f"{name} += {step}"
         scope.writer.open(f"for (int64_t {name} = {lower}; {name} < {upper}; {advance})")
         self.block(op.body.block, inside)
@@ -142,7 +142,7 @@ class FunctionEmitter:
     ) -> None:
         """The index goes to the upper bound at last, not beyond, where a sum might not fit."""
         inside = scope.child()
-        inside.turns = None
+        inside.iterations = None
         name = inside.names.fresh(op.induction.name_hint or "i")
         inside.values[op.induction] = name
         lower, upper, step = (
@@ -295,11 +295,11 @@ class FunctionEmitter:
                 f"'loop.call' expects a private function, found public @{symbol}",
                 where=location_text(op),
             )
-        name, turns = self.program.c_names[symbol], shared_turns(callee)
+        name, iterations = self.program.c_names[symbol], shared_iterations(callee)
         if workspace_bytes(callee):
             arguments.append(self._workspace(op))
-        if turns:
-            self._share(op, turns, arguments, scope)
+        if iterations:
+            self._share(op, iterations, arguments, scope)
             return
         call = f"{name}({', '.join(arguments)});"
         scope.writer.line(" ".join([call, *self._place(op)]))
@@ -317,8 +317,8 @@ class FunctionEmitter:
         _check_room(op, offset + threads * needed)
         return f"(char *)workspace + {offset}" if offset else "workspace"
 
-    def _share(self, op: CallOp, turns: int, arguments: Sequence[str], scope: Scope) -> None:
-        """A loop whose turns threads share; within a kernel, which may be a part of one, in order."""
+    def _share(self, op: CallOp, iterations: int, arguments: Sequence[str], scope: Scope) -> None:
+        """A loop whose iterations threads share; within a kernel, which may be a part of one, in order."""
         name = self.program.c_names[op.callee.root_reference.data]
         place = " ".join(["", *self._place(op)])
         most = 0  # as many as there are
@@ -331,9 +331,9 @@ class FunctionEmitter:
         writer.line(f"void *const {buffers}[] = {{{pointers}}};")
         context = f"(void *){buffers}"
         if self.is_public:
-            writer.line(f"inarch_share({turns}, {most}, {name}, {context});{place}")
+            writer.line(f"inarch_share({iterations}, {most}, {name}, {context});{place}")
         else:
-            writer.line(f"{name}({context}, 0, {turns}, 0);{place}")
+            writer.line(f"{name}({context}, 0, {iterations}, 0);{place}")
         writer.close()
 
     # -- nests
@@ -376,8 +376,8 @@ def _constant_hint(op: AllocOp | ConstantOp) -> str:
     return "scratch" if isinstance(op, AllocOp) else "weight"
 
 
-def _turn(numbers: range, number: str) -> str:
-    """C for the index of a turn; of the one behind the last, it is behind the last one's."""
+def _iteration(numbers: range, number: str) -> str:
+    """C for the index of an iteration; of the one behind the last, it is behind the last one's."""
     scaled = number if numbers.step == 1 else f"{number} * {numbers.step}"
     return scaled if numbers.start == 0 else f"{numbers.start} + {scaled}"
 

@@ -29,10 +29,10 @@ from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.location import location_text
 from inarch.passes.loop.outline_nests import KERNEL
-from inarch.passes.loop.threads.turns import shared_turns
+from inarch.passes.loop.threads.iterations import shared_iterations
 from inarch.passes.memory.workspaces import workspace_bytes
 
-_TURNS = ("begin", "end")
+_ITERATIONS = ("begin", "end")
 
 CONTRACT = "INARCH_CONTRACT"
 """What stands before a function whose kernel may be contracted: its code is inlined there."""
@@ -55,7 +55,7 @@ class FunctionText:
     head: str
     body: str
     part: str
-    """The head of a static function before it, with `part_body`: some turns of a loop; or empty."""
+    """The head of a static function before it, with `part_body`: some iterations of a loop; or empty."""
     part_body: str
     unit: Unit
     notes: str
@@ -83,7 +83,7 @@ def _emitter(
     function: FuncOp,
     unit: Unit,
     taken: Iterable[str],
-    turns: tuple[str, str] | None = None,
+    iterations: tuple[str, str] | None = None,
 ) -> tuple[FunctionEmitter, dict[BlockArgument, str]]:
     """The emitter of a function, and the names of its parameters."""
     names = program.names.child(taken)
@@ -94,7 +94,7 @@ def _emitter(
         default = "out" if argument.index in results else "in"
         hint = None if shared else argument.name_hint
         parameters[argument] = names.fresh(hint or default)
-    scope = Scope(Writer(depth=1), names, unit, {}, turns)
+    scope = Scope(Writer(depth=1), names, unit, {}, iterations)
 
     def call_import(op: CallOp, pointers: Sequence[str], inner: Scope) -> None:
         _call_import(program, op, pointers, inner)
@@ -120,15 +120,15 @@ def kernel_text(
 ) -> FunctionText:
     """A private function; its parameters are `__restrict` unless it is in `aliased`.
 
-    Nothing in it is of the model: no name of it, and no place in it. Where threads share the turns of its
-    loop, it is a task of the pool (`inarch_task`), which takes the pointers as an array.
+    Nothing in it is of the model: no name of it, and no place in it. Where threads share the iterations of
+    its loop, it is a task of the pool (`inarch_task`), which takes the pointers as an array.
     """
     symbol = function.sym_name.data
     unit = Unit(vector_bytes)
-    turns = _TURNS if shared_turns(function) else None
+    iterations = _ITERATIONS if shared_iterations(function) else None
     own = workspace_bytes(function)
-    taken = (*(turns or ()), *(("workspace",) if own else ()))
-    emitter, parameters = _emitter(program, function, unit, taken, turns)
+    taken = (*(iterations or ()), *(("workspace",) if own else ()))
+    emitter, parameters = _emitter(program, function, unit, taken, iterations)
     lines = emitter.scope.writer.lines
     mentioned = _words(lines)
     heads = [f"{INDENT}{text}" for name, text in emitter.heads if name in mentioned]
@@ -146,15 +146,15 @@ def kernel_text(
     c_name = program.c_names[symbol]
     head, text = f"void {c_name}({', '.join(texts) or 'void'})", _braced(body)
     part = ""
-    if turns is not None:
+    if iterations is not None:
         # Another beginning than any kernel's: `@k` and `@k_part` may both be there.
         part_name = c_name.replace("inarch_kernel_", "inarch_part_", 1)
-        part = f"void {part_name}({', '.join([*texts, *(f'int64_t {turn}' for turn in turns)])})"
+        part = f"void {part_name}({', '.join([*texts, *(f'int64_t {one}' for one in iterations)])})"
         kinds = [text.rpartition("*")[0] for text in texts]
         pointers = [f"({kind}*)buffers[{at}]" for at, kind in enumerate(kinds)]
         if own:  # each thread has its own
             pointers[-1] = f"(char *)buffers[{len(texts) - 1}] + part * INT64_C({own})"
-        call = f"{INDENT}{part_name}({', '.join([*pointers, *turns])});"
+        call = f"{INDENT}{part_name}({', '.join([*pointers, *iterations])});"
         head = f"void {c_name}(void *context, int64_t begin, int64_t end, int32_t part)"
         buffers = f"{INDENT}void *const *buffers = (void *const *)context;"
         text = _braced([*([] if own else [f"{INDENT}(void)part;"]), buffers, call])

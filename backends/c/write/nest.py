@@ -53,7 +53,7 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     """
     scope = scope.child()
     scope.writer.line(comment(nest_text(op, pointers)))
-    nest = loop_nest(op, pointers, scope.names, scope.turns)
+    nest = loop_nest(op, pointers, scope.names, scope.iterations)
     if nest.empty:
         scope.writer.line(comment("no points"))
         return

@@ -95,7 +95,7 @@ class Scope:
     unit: Unit
     values: dict[SSAValue, str]
 
-    turns: tuple[str, str] | None = None
+    iterations: tuple[str, str] | None = None
     """Of the parallel loop that a function of C does a part of: from which on, and up to which."""
     _shared: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     """Declarations that can be used again: type and text -> name, and the brace in which it is known."""

@@ -83,7 +83,7 @@ def emit_strips(op: NestOp, nest: LoopNest, lanes: int, scope: Scope) -> None:
         text = value.text if value.is_vector else f"({kind.c}){splat(value.text, kind)}"
         inside.writer.line(store(write.pointer, place_text(write, part, inside), kind, text))
     scope.writer.close()
-    if loop.turns is None and loop.size % step == 0:
+    if loop.iterations is None and loop.size % step == 0:
         return
     scope.writer.open(f"for (; {name} < {loop.end}; {name}++)")
     inside = scope.child()

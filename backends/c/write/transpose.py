@@ -80,12 +80,12 @@ def _cuts(loop: Loop, scope: Scope) -> tuple[str, str]:
 
     No two threads write one element, of which the last block has some that are of the block before it.
     """
-    if loop.turns is None:
+    if loop.iterations is None:
         return loop.begin, loop.end
     last = loop.size - EDGE
 
-    def cut(turn: str) -> str:
-        up = f"({turn} + {EDGE - 1}) / {EDGE} * {EDGE}"
+    def cut(iteration: str) -> str:
+        up = f"({iteration} + {EDGE - 1}) / {EDGE} * {EDGE}"
         return scope.declare("int64_t", f"{loop.name}_cut", f"{up} > {last} ? {loop.size} : {up}")
 
     return cut(loop.begin), cut(loop.end)

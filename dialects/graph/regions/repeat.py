@@ -39,23 +39,23 @@ _GROUPS = ("from", "all")
 
 @op_definition
 class WhileOp(GraphOp):
-    """`outs = while(turns, condition, states, all)`: the body once a turn, as long as there are any.
+    """`outs = while(iterations, condition, states, all)`: the body, `iterations` times at most.
 
         t = 0
-        while t < turns and condition:
+        while t < iterations and condition:
             condition, states = body(t, states, all);  t = t + 1
 
-    The results are the states after the last turn: those that were given where there is none, as for a
-    number of turns below 0. `all` are the same at each turn. It may never end.
+    The results are the states after the last iteration: those that were given where there is none, as for a
+    number of iterations below 0. `all` are the same at each iteration. It may never end.
 
-    C1: `turns` is a tensor<i64>, the condition a tensor<i1>. C2: the body's arguments have the types of
-    `turns`, of the states and of `all`. C3: the body is one block of graph ops that ends in `graph.yield` of
-    the condition's type, then the states' types. C4: there is a state. C5: the body uses no value from
-    outside.
+    C1: `iterations` is a tensor<i64>, the condition a tensor<i1>. C2: the body's arguments have the types of
+    `iterations`, of the states and of `all`. C3: the body is one block of graph ops that ends in
+    `graph.yield` of the condition's type, then the states' types. C4: there is a state. C5: the body uses no
+    value from outside.
     """
 
     name = "graph.while"
-    turns = operand_def(TensorType)
+    iterations = operand_def(TensorType)
     condition = operand_def(TensorType)
     states = var_operand_def(TensorType)
     all = var_operand_def(TensorType)
@@ -66,7 +66,7 @@ class WhileOp(GraphOp):
 
     def __init__(
         self,
-        turns: SSAValue,
+        iterations: SSAValue,
         condition: SSAValue,
         states: Sequence[SSAValue],
         everything: Sequence[SSAValue],
@@ -74,14 +74,14 @@ class WhileOp(GraphOp):
     ) -> None:
         """Result types are those of the states."""
         super().__init__(
-            operands=[turns, condition, list(states), list(everything)],
+            operands=[iterations, condition, list(states), list(everything)],
             regions=[body],
             result_types=[[value.type for value in states]],
         )
 
     @property
     def yielded(self) -> Sequence[SSAValue]:
-        """What a turn makes: whether there may be another one, then the next states."""
+        """What an iteration makes: whether there may be another one, then the next states."""
         return yielded(self.body.block)
 
     @classmethod
@@ -113,7 +113,7 @@ class WhileOp(GraphOp):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_ssa_value(self.turns)
+        printer.print_ssa_value(self.iterations)
         printer.print_string(" if ")
         printer.print_ssa_value(self.condition)
         for name, group in zip(_GROUPS, (self.states, self.all), strict=True):
@@ -130,11 +130,11 @@ class WhileOp(GraphOp):
 
     def check(self) -> None:
         number, flag = tensor(i64, ()), tensor(i1, ())
-        found = [self.turns.type, self.condition.type]
+        found = [self.iterations.type, self.condition.type]
         require(
             found == [number, flag],
             "C1",
-            "expected a number of turns and a condition ({}), found ({})",
+            "expected a number of iterations and a condition ({}), found ({})",
             types_text([number, flag]),
             types_text(found),
         )
@@ -168,14 +168,14 @@ class WhileOp(GraphOp):
         self, operands: Sequence[Array], body: Callable[[Sequence[Array]], Sequence[Array]]
     ) -> list[Array]:
         """The results on `operands`, where `body` gives what the block yields on its arguments."""
-        turns, goes_on = int(operands[0]), bool(operands[1])
+        iterations, goes_on = int(operands[0]), bool(operands[1])
         states = list(operands[2 : 2 + len(self.states)])
         everything = operands[2 + len(self.states) :]
-        turn = 0
-        while turn < turns and goes_on:
-            condition, *states = body([np.asarray(turn, np.int64), *states, *everything])
+        iteration = 0
+        while iteration < iterations and goes_on:
+            condition, *states = body([np.asarray(iteration, np.int64), *states, *everything])
             goes_on = bool(condition)
-            turn += 1
+            iteration += 1
         return states
 
 

@@ -1,4 +1,4 @@
-"""`graph.scan`: a body that runs a number of times, with states that each turn hands to the next one."""
+"""`graph.scan`: a body that runs a number of times, with states that each iteration hands to the next one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, tensor
 
-MAX_TURNS = (1 << 31) - 1
+MAX_ITERATIONS = (1 << 31) - 1
 """What a counter of 32 bits holds; more would run for hours."""
 
 _GROUPS = ("from", "each", "all")
@@ -42,24 +42,24 @@ _GROUPS = ("from", "each", "all")
 
 @op_definition
 class ScanOp(GraphOp):
-    """`lasts, stacked = scan(states, each, all)`: the body once a turn, for t = 0, 1, ..., turns - 1.
+    """`lasts, stacked = scan(states, each, all)`: the body for t = 0, 1, ..., iterations - 1.
 
         states, rows = body(states, each[0][t], each[1][t], ..., all);  stacked[j][t] = rows[j]
 
-    Of an operand that is sliced, and of a result that is stacked, the first dimension counts the turns;
-    where `backward` is 1 for it, turn t is at `turns - 1 - t`. `backward` has a number for each operand of
-    `each`, then one for each stacked result. The results are the states after the last turn, then what is
-    stacked. `all` are the same at each turn.
+    Of an operand that is sliced, and of a result that is stacked, the first dimension counts the iterations;
+    where `backward` is 1 for it, iteration t is at `iterations - 1 - t`. `backward` has a number for each
+    operand of `each`, then one for each stacked result. The results are the states after the last iteration,
+    then the stacked ones. `all` are the same at each iteration.
 
-    C1: 1 <= turns < 2**31. C2: an operand of `each` has `turns` elements in its first dimension. C3: the
-    body's arguments have the types of the states, of the operands of `each` without their first dimension,
-    and of `all`. C4: the body is one block of graph ops that ends in `graph.yield` of the states' types,
-    then of what is stacked. C5: `backward` has a 0 or a 1 for each operand of `each` and for what is stacked.
-    C6: the body uses no value from outside.
+    C1: 1 <= iterations < 2**31. C2: an operand of `each` has `iterations` elements in its first dimension.
+    C3: the body's arguments have the types of the states, of the operands of `each` without their first
+    dimension, and of `all`. C4: the body is one block of graph ops that ends in `graph.yield` of the states'
+    types, then of what is stacked. C5: `backward` has a 0 or a 1 for each operand of `each` and for what is
+    stacked. C6: the body uses no value from outside.
     """
 
     name = "graph.scan"
-    turns = prop_def(IntegerAttr.constr(type=i64))
+    iterations = prop_def(IntegerAttr.constr(type=i64))
     backward = prop_def(DenseArrayBase.constr(i64))
     states = var_operand_def(TensorType)
     each = var_operand_def(TensorType)
@@ -71,7 +71,7 @@ class ScanOp(GraphOp):
 
     def __init__(
         self,
-        turns: int,
+        iterations: int,
         states: Sequence[SSAValue],
         each: Sequence[SSAValue],
         everything: Sequence[SSAValue],
@@ -82,19 +82,22 @@ class ScanOp(GraphOp):
         kinds = [tensor_of(value) for value in yielded(body.block)]
         super().__init__(
             operands=[list(states), list(each), list(everything)],
-            properties={"turns": as_attribute(turns), "backward": as_attribute(list(backward))},
+            properties={
+                "iterations": as_attribute(iterations),
+                "backward": as_attribute(list(backward)),
+            },
             regions=[body],
-            result_types=[_result_types(kinds, len(states), turns)],
+            result_types=[_result_types(kinds, len(states), iterations)],
         )
 
     @property
     def count(self) -> int:
-        """How many turns there are."""
-        return self.turns.value.data
+        """How many iterations there are."""
+        return self.iterations.value.data
 
     @property
     def yielded(self) -> Sequence[SSAValue]:
-        """What a turn makes: the next states, then what is stacked."""
+        """What an iteration makes: the next states, then what is stacked."""
         return yielded(self.body.block)
 
     @property
@@ -105,8 +108,8 @@ class ScanOp(GraphOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        turns = parser.parse_integer(allow_boolean=False)
-        parser.parse_keyword("turns")
+        iterations = parser.parse_integer(allow_boolean=False)
+        parser.parse_keyword("iterations")
         start = parser.pos
         groups: list[list[Any]] = []
         for name in _GROUPS:
@@ -129,7 +132,7 @@ class ScanOp(GraphOp):
             operands=operands,
             result_types=kind.outputs.data,
             properties={
-                "turns": as_attribute(turns),
+                "iterations": as_attribute(iterations),
                 "backward": as_attribute(backward),
                 "operandSegmentSizes": sizes,
             },
@@ -138,7 +141,7 @@ class ScanOp(GraphOp):
         )
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.count} turns")
+        printer.print_string(f" {self.count} iterations")
         for name, group in zip(_GROUPS, (self.states, self.each, self.all), strict=True):
             printer.print_string(f" {name}(")
             printer.print_list(group, printer.print_ssa_value)
@@ -154,7 +157,13 @@ class ScanOp(GraphOp):
 
     def check(self) -> None:
         count = self.count
-        require(1 <= count <= MAX_TURNS, "C1", "expected 1 to {} turns, found {}", MAX_TURNS, count)
+        require(
+            1 <= count <= MAX_ITERATIONS,
+            "C1",
+            "expected 1 to {} iterations, found {}",
+            MAX_ITERATIONS,
+            count,
+        )
         for index, value in enumerate(self.each):
             fits = shape_of(value)[:1] == (count,)
             require(
@@ -206,9 +215,9 @@ class ScanOp(GraphOp):
         states, each, everything = operands[:first], operands[first:second], operands[second:]
         taken, put = self.is_backward
         rows: list[list[Array]] = [[] for _ in put]
-        for turn in range(self.count):
-            back = self.count - 1 - turn
-            slices = [x[back if flag else turn] for x, flag in zip(each, taken, strict=True)]
+        for iteration in range(self.count):
+            back = self.count - 1 - iteration
+            slices = [x[back if flag else iteration] for x, flag in zip(each, taken, strict=True)]
             found = body([*states, *slices, *everything])
             states = found[:first]
             for column, row in zip(rows, found[first:], strict=True):
@@ -224,8 +233,8 @@ def _slice_of(kind: Tensor) -> Tensor:
     return tensor(kind.element_type, kind.get_shape()[1:])
 
 
-def _result_types(kinds: Sequence[Tensor], states: int, turns: int) -> list[Tensor]:
-    stacked = [tensor(t.element_type, (turns, *t.get_shape())) for t in kinds[states:]]
+def _result_types(kinds: Sequence[Tensor], states: int, iterations: int) -> list[Tensor]:
+    stacked = [tensor(t.element_type, (iterations, *t.get_shape())) for t in kinds[states:]]
     return [*kinds[:states], *stacked]
 
 

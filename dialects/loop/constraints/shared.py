@@ -1,4 +1,4 @@
-"""Iterators whose turns threads share: at most one of an op, and none within what one thread sums up."""
+"""Iterators whose iterations threads share: at most one of an op, and none within what one thread sums up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inarch.dialects.loop.access import IteratorAttr
 
 
 def shared_twice(iterators: Iterable[IteratorAttr]) -> str | None:
-    """The name of a second iterator whose turns threads share."""
+    """The name of a second iterator whose iterations threads share."""
     return next(islice((each.label.data for each in iterators if each.is_shared), 1, None), None)
 
 

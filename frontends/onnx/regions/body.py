@@ -33,18 +33,18 @@ def building(builder: Builder, block: Block) -> Generator[None]:
                 op.detach()
 
 
-def no_turns(
+def no_iterations(
     node: Node,
     states: Sequence[SSAValue],
     block: Block,
-    turn: Callable[[Sequence[SSAValue]], Results],
+    iteration: Callable[[Sequence[SSAValue]], Results],
 ) -> Results:
-    """What no turns make: the states as they are, and columns without elements.
+    """What no iterations make: the states as they are, and columns without elements.
 
-    `turn` builds a turn on the arguments of `block`, which only says what is in a column.
+    `iteration` builds an iteration on the arguments of `block`, which only says what is in a column.
     """
     with building(node.builder, block):
-        found = turn(block.args)
+        found = iteration(block.args)
     columns = [] if found is None else found[len(found) - node.outputs + len(states) :]
     kinds = [(shape_of(value), tensor_dtype(value).numpy) for value in columns]
     node.builder.drop(block)

@@ -1,4 +1,4 @@
-"""Loop: a scan where the turns are known and alike, as many copies of a few, else a while."""
+"""Loop: a scan where the iterations are known and alike, as many copies of a few, else a while."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise.arithmetic import AddOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.regions.scan import MAX_TURNS
+from inarch.dialects.graph.regions.scan import MAX_ITERATIONS
 from inarch.dialects.graph.shape import ConcatOp
 from inarch.frontends.onnx.node import Node
-from inarch.frontends.onnx.regions.body import building, no_turns
+from inarch.frontends.onnx.regions.body import building, no_iterations
 from inarch.frontends.onnx.regions.inline import Inline, Results, check_count
 from inarch.frontends.onnx.regions.repeat import repeat
 from inarch.frontends.onnx.regions.scan import scan
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from onnx import GraphProto
 
 MAX_NODES = 20_000
-"""Nodes that a loop may make: turns times nodes of its body."""
+"""Nodes that a loop may make: iterations times nodes of its body."""
 
 MAX_KNOWN = 1000
 """Nodes that a loop on constants may make before it is one: what it computes, shapes may depend on."""
 
-_MOST_TURNS = (1 << 63) - 1
+_MOST_ITERATIONS = (1 << 63) - 1
 """Of a loop without a trip count: what its counter of 64 bits holds."""
 
 
 def loop(node: Node, inline: Inline) -> Results:
-    """As many turns as the trip count says, and as the body's condition lasts.
+    """As many iterations as the trip count says, and as the body's condition lasts.
 
-    One loop where its turns are alike, and not all that it computes is known: sizes, mostly. Outputs of each
-    turn that nothing takes are not made.
+    One loop where its iterations are alike, and not all that it computes is known: sizes, mostly. Outputs of
+    each iteration that nothing takes are not made.
     """
     body = node.attributes["body"].g
     states = [node.x(index) for index in range(2, len(node.inputs))]
@@ -71,25 +71,25 @@ def _loop(node: Node, inline: Inline, states: list[SSAValue]) -> Results:
     body = node.attributes["body"].g
     if any(node.has(index) and node.x(index) not in node.builder.arrays for index in (0, 1)):
         return _computed(node, inline, states)
-    turns = int(node.scalar(0, "trip count")) if node.has(0) else None
+    iterations = int(node.scalar(0, "trip count")) if node.has(0) else None
     goes_on = bool(node.scalar(1, "condition")) if node.has(1) else True
     if not goes_on:
-        turns = 0
-    if turns is not None and not _may_end(body):
-        return _alike(node, inline, turns, states)
-    return _ending(node, inline, turns, states)
+        iterations = 0
+    if iterations is not None and not _may_end(body):
+        return _alike(node, inline, iterations, states)
+    return _ending(node, inline, iterations, states)
 
 
-# ------------------------------------------------------------------------------ known turns
+# ------------------------------------------------------------------------------ known iterations
 
 
-def _alike(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> Results:
-    """So many turns, whatever they compute."""
+def _alike(node: Node, inline: Inline, iterations: int, states: list[SSAValue]) -> Results:
+    """So many iterations, whatever they compute."""
     body = node.attributes["body"].g
-    _check_turns(turns)
+    _check_iterations(iterations)
     is_known = bool(states) and all(state in node.builder.arrays for state in states)
-    is_short = turns * max(1, len(body.node)) <= MAX_KNOWN
-    found = _counted(node, inline, turns, states) if not (is_known and is_short) else None
+    is_short = iterations * max(1, len(body.node)) <= MAX_KNOWN
+    found = _counted(node, inline, iterations, states) if not (is_known and is_short) else None
     if found is not None:
         return found
     has_columns = node.outputs > len(states)
@@ -97,18 +97,18 @@ def _alike(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> Re
         found = _while(node, inline, states)
         if found is not None:
             return found
-    _check_size(turns, body, MAX_NODES)
+    _check_size(iterations, body, MAX_NODES)
     try:
-        return _copies(node, inline, turns, states, MAX_NODES)
+        return _copies(node, inline, iterations, states, MAX_NODES)
     except NotSupportedError:  # of a condition from outside, which is known at run time only
         if has_columns:
             raise
         return _repeated(node, inline, states)
 
 
-def _counted(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> Results:
-    """The loop as a scan; None where a turn has to know its number, or changes the sizes of states."""
-    if turns < 2:
+def _counted(node: Node, inline: Inline, iterations: int, states: list[SSAValue]) -> Results:
+    """The loop as a scan; None where an iteration has to know its number, or changes the sizes of states."""
+    if iterations < 2:
         return None
     body = node.attributes["body"].g
     goes_on = node.constant(np.array(True))
@@ -116,7 +116,7 @@ def _counted(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> 
     has_counter = _is_used(body, body.input[0].name)
     columns = len(body.output) - 1 - len(states)
 
-    def turn(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
+    def iteration(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
         del slices
         own = given[1:] if has_counter else given
         number = given[0] if has_counter else counter
@@ -129,45 +129,45 @@ def _counted(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> 
 
     first = [counter, *states] if has_counter else states
     try:
-        results = scan(node, turns, first, [], turn, ([], [0] * columns))
+        results = scan(node, iterations, first, [], iteration, ([], [0] * columns))
     except NotSupportedError:  # of a state of several types
         return None
     return results[1:] if results is not None and has_counter else results
 
 
-def _ending(node: Node, inline: Inline, turns: int | None, states: list[SSAValue]) -> Results:
-    """Turns until the body's condition ends them: a few copies where it is known, else a while.
+def _ending(node: Node, inline: Inline, iterations: int | None, states: list[SSAValue]) -> Results:
+    """TripCounts until the body's condition ends them: a few copies where it is known, else a while.
 
-    More copies where only they know what they compute: sizes that change, and outputs of each turn.
+    More copies where only they know what they compute: sizes that change, and outputs of each iteration.
     """
-    few = _few(node, inline, turns, states)
+    few = _few(node, inline, iterations, states)
     if few is not None:
         return few
     if node.outputs > len(states):
-        return _copies(node, inline, turns, states, MAX_NODES)
+        return _copies(node, inline, iterations, states, MAX_NODES)
     found = _while(node, inline, states)
     if found is not None:
         return found
     try:
-        return _copies(node, inline, turns, states, MAX_NODES)
+        return _copies(node, inline, iterations, states, MAX_NODES)
     except NotSupportedError:  # the other way says why it is none
         return _repeated(node, inline, states)
 
 
 def _while(node: Node, inline: Inline, states: list[SSAValue]) -> Results:
-    """The loop as a while; None where a turn has to know its number, or changes the sizes of states."""
+    """The loop as a while; None where an iteration has to know its number, or changes the sizes of states."""
     try:
         return _repeated(node, inline.attempt, states)
     except NotSupportedError:  # of a state of several types
         return None
 
 
-def _few(node: Node, inline: Inline, turns: int | None, states: list[SSAValue]) -> Results:
-    """Copies of turns whose end is known, if they are few; None, and nothing is built, if not."""
+def _few(node: Node, inline: Inline, iterations: int | None, states: list[SSAValue]) -> Results:
+    """Copies of iterations whose end is known, if they are few; None, and nothing is built, if not."""
     builder, block = node.builder, Block()
     with building(builder, block):
         try:
-            found = _copies(node, inline, turns, states, MAX_KNOWN, trial=True)
+            found = _copies(node, inline, iterations, states, MAX_KNOWN, trial=True)
         except NotSupportedError:
             found = None
     if found is None:
@@ -184,20 +184,24 @@ def _few(node: Node, inline: Inline, turns: int | None, states: list[SSAValue]) 
 def _copies(
     node: Node,
     inline: Inline,
-    turns: int | None,
+    iterations: int | None,
     states: list[SSAValue],
     most: int,
     *,
     trial: bool = False,
 ) -> Results:
-    """Turn after turn, up to `most` nodes. Raises NotSupportedError where the end is not known."""
+    """Iteration after iteration, up to `most` nodes. Raises NotSupportedError where the end is not known."""
     body = node.attributes["body"].g
     columns: list[list[SSAValue]] = [[] for _ in body.output[len(states) + 1 :]]
-    goes_on, turn = True, 0
-    while goes_on and (turns is None or turn < turns):
-        _check_size(turn + 1, body, most)
-        given = [node.constant(np.array(turn, np.int64)), node.constant(np.array(True)), *states]
-        found = (inline.attempt if trial else inline)(body, given, str(turn))
+    goes_on, iteration = True, 0
+    while goes_on and (iterations is None or iteration < iterations):
+        _check_size(iteration + 1, body, most)
+        given = [
+            node.constant(np.array(iteration, np.int64)),
+            node.constant(np.array(True)),
+            *states,
+        ]
+        found = (inline.attempt if trial else inline)(body, given, str(iteration))
         if found is None:
             return None
         condition, *results = found
@@ -207,14 +211,14 @@ def _copies(
         states = results[: len(states)]
         for column, value in zip(columns, results[len(states) :], strict=True):
             column.append(value)
-        turn += 1
-    if columns and not turn:
+        iteration += 1
+    if columns and not iteration:
         given = [node.constant(np.array(0, np.int64)), node.constant(np.array(True)), *states]
-        return no_turns(node, states, Block(), lambda _: inline(body, given, "0"))
+        return no_iterations(node, states, Block(), lambda _: inline(body, given, "0"))
     return [*states, *(_stack(node, column, 0) for column in columns)]
 
 
-# ------------------------------------------------------------------------------ computed turns
+# ------------------------------------------------------------------------------ computed iterations
 
 
 def _computed(node: Node, inline: Inline, states: list[SSAValue]) -> Results:
@@ -233,11 +237,11 @@ def _repeated(
     """The loop as a while. Raises InarchError for one that nothing can end."""
     body = node.attributes["body"].g
     goes_on = node.constant(np.array(True))
-    turns = node.x(0) if node.has(0) else node.constant(np.array(_MOST_TURNS, np.int64))
+    iterations = node.x(0) if node.has(0) else node.constant(np.array(_MOST_ITERATIONS, np.int64))
     condition = node.x(1) if node.has(1) else goes_on
     ends = node.has(0) or not _is_set(node, condition)
 
-    def turn(number: SSAValue, given: Sequence[SSAValue]) -> Results:
+    def iteration(number: SSAValue, given: Sequence[SSAValue]) -> Results:
         found = inline(body, [number, goes_on, *given], "body")
         if found is None:
             return None
@@ -248,8 +252,8 @@ def _repeated(
             )
         return [_scalar(node, found[0], "a condition"), *found[1:]]
 
-    number = _scalar(node, turns, "a trip count")
-    return repeat(node, number, _scalar(node, condition, "a condition"), states, turn)
+    number = _scalar(node, iterations, "a trip count")
+    return repeat(node, number, _scalar(node, condition, "a condition"), states, iteration)
 
 
 def _scalar(node: Node, value: SSAValue, what: str) -> SSAValue:
@@ -268,8 +272,8 @@ def _unknown_outputs(node: Node, value: SSAValue) -> NotSupportedError:
     known = node.has(0) and node.x(0) in node.builder.arrays
     room = f"{max(0, int(node.scalar(0, 'trip count')))}" if known else "all"
     return NotSupportedError(
-        f"an output of each turn, whose number {AT_RUN_TIME} (carry a state with room for {room} turns, and "
-        "write to it with ScatterND where the turn's number says)",
+        f"an output of each iteration, whose number {AT_RUN_TIME} (carry a state with room for {room} "
+        "iterations, and write to it with ScatterND where the iteration's number says)",
         value,
         flows=True,
     )
@@ -293,7 +297,7 @@ def _is_used(graph: GraphProto, name: str) -> bool:
 
 
 def _may_end(body: GraphProto) -> bool:
-    """Whether the condition that the body gives can be another in another turn."""
+    """Whether the condition that the body gives can be another in another iteration."""
     wanted = {body.output[0].name} if body.output else set[str]()
     for inner in reversed(body.node):
         if wanted.intersection(inner.output):
@@ -314,11 +318,11 @@ def _stack(node: Node, values: Sequence[SSAValue], axis: int) -> SSAValue:
     return parts[0] if len(parts) == 1 else node.emit(ConcatOp, *parts, axis=axis)
 
 
-def _check_turns(turns: int) -> None:
-    if turns > MAX_TURNS:
-        raise InarchError(f"expected a trip count of at most {MAX_TURNS}, found {turns}")
+def _check_iterations(iterations: int) -> None:
+    if iterations > MAX_ITERATIONS:
+        raise InarchError(f"expected a trip count of at most {MAX_ITERATIONS}, found {iterations}")
 
 
-def _check_size(turns: int, body: GraphProto, most: int) -> None:
-    if turns * max(1, len(body.node)) > most:
+def _check_size(iterations: int, body: GraphProto, most: int) -> None:
+    if iterations * max(1, len(body.node)) > most:
         raise NotSupportedError(f"a loop of more than {most} nodes")

@@ -1,4 +1,4 @@
-"""Building `graph.scan`: a turn is built as ops ever are, and becomes its body."""
+"""Building `graph.scan`: an iteration is built as ops ever are, and becomes its body."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from inarch.ir.location import named_location
 
 Values: TypeAlias = "Sequence[SSAValue]"
 
-Turn: TypeAlias = Callable[[Values, Values], "list[SSAValue] | None"]
+Iteration: TypeAlias = Callable[[Values, Values], "list[SSAValue] | None"]
 """Of the states and the slices: the next states, then what is stacked; None when that is unsupported."""
 
 
 def scan(
     node: Node,
-    turns: int,
+    iterations: int,
     states: Values,
     each: Values,
-    turn: Turn,
+    iteration: Iteration,
     backward: tuple[Sequence[int], Sequence[int]],
 ) -> list[SSAValue] | None:
-    """The states after `turns` turns, then what they made, stacked.
+    """The states after `iterations` iterations, then what they made, stacked.
 
-    `turn` builds the ops of one turn, as ever, with any values; those from outside become operands of the
-    scan. `backward` has a 1 for what is taken, and what is put, from the end. Raises NotSupportedError for a
-    state that changes its type.
+    `iteration` builds the ops of one iteration, as ever, with any values; those from outside become operands
+    of the scan. `backward` has a 1 for what is taken, and what is put, from the end. Raises NotSupportedError
+    for a state that changes its type.
     """
     block = scan_block(states, each)
     with building(node.builder, block):
-        found = turn(block.args[: len(states)], block.args[len(states) :])
+        found = iteration(block.args[: len(states)], block.args[len(states) :])
     if found is None:
         node.builder.drop(block)
         return None
@@ -48,7 +48,7 @@ def scan(
     outer = close(node.builder, [block])
     for value in (*states, *each):
         node.builder.insert(value)
-    op = ScanOp(turns, states, each, outer, Region(block), [*backward[0], *backward[1]])
+    op = ScanOp(iterations, states, each, outer, Region(block), [*backward[0], *backward[1]])
     op.location = named_location(node.name)
     try:
         op.check()
@@ -61,7 +61,7 @@ def scan(
 
 
 def check_states(node: Node, states: Values, found: Values, block: Block) -> None:
-    """Raises NotSupportedError where a turn hands on a state of another type; its block is then gone."""
+    """Raises NotSupportedError where an iteration changes a state's type; its block is then gone."""
     pairs = zip(states, found, strict=False)
     changed = next(((a.type, b.type) for a, b in pairs if a.type != b.type), None)
     if changed is not None:

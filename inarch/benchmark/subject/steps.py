@@ -23,7 +23,7 @@ from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.location import location_text
 from inarch.meaning import Apply, Expression, free_sizes, parse
-from inarch.passes.loop.threads.turns import shared_turns
+from inarch.passes.loop.threads.iterations import shared_iterations
 
 _SILENT = (AllocOp, ConstantOp, ReshapeOp, ReturnOp, arith.ConstantOp)
 """Ops of a planned function that do nothing when it runs."""
@@ -44,8 +44,8 @@ class Step:
     """Whether it does arithmetic on elements; the others copy, pack and fill."""
     flops: int
     """Multiplications and additions that it executes in reductions: padding lanes and taps too."""
-    shared_turns: int = 0
-    """Of its loop whose turns threads share; 0: one thread does it."""
+    shared_iterations: int = 0
+    """Of its loop whose iterations threads share; 0: one thread does it."""
 
 
 def split_steps(module: ModuleOp) -> list[Step]:
@@ -85,7 +85,7 @@ def _step(
     if isinstance(op, CallOp):
         kernel = op.callee.root_reference.data
         body = functions[kernel]
-        shared = shared_turns(functions[kernel])
+        shared = shared_iterations(functions[kernel])
     computes = any(_does_arithmetic(inner) for inner in body.walk())
     where = location_text(op) or ""
     return Step(name, kernel, where, computes, _flops(body, definitions), shared)
@@ -115,7 +115,7 @@ def _flops(op: Operation, definitions: Mapping[str, DefOp]) -> int:
         for inner in block.ops
     )
     if isinstance(op, ForOp):
-        return inside * op.likely_turns
+        return inside * op.likely_trip_count
     return inside
 
 

@@ -51,12 +51,12 @@ class Function:
     """The same on integers; None: no other number."""
     ulps: float = 0.5
     """How far off an implementation may be on floats, in units in the last place of the result."""
-    turns: tuple[float, ...] = ()
+    turning_points: tuple[float, ...] = ()
     """Where it stops rising or falling; between them a function of one float is monotone."""
     period: float = 0.0
     """Between its poles, half of it from 0 on; 0: it has none."""
     slope_below_one: bool = False
-    """Whether its slope is at most 1, where it turns too often to be listed."""
+    """Whether its slope is at most 1, where it has too many turning points to be listed."""
     is_float_only: bool = False
     """Whether meanings have it of floats alone."""
     is_ours: bool = False
@@ -211,7 +211,10 @@ FUNCTIONS: Mapping[str, Function] = {
         _order("max", ">", "arith.maximumf", "arith.maxsi", "arith.maxui", "maximum"),
         _order("min", "<", "arith.minimumf", "arith.minsi", "arith.minui", "minimum"),
         _numbers("neg", 1, "arith.negf", numpy="negative"),
-        _numbers("abs", 1, "math.absf", "math.absi", numpy="absolute", c="__builtin_fabs", turns=(0.0,)),
+        _numbers(
+            "abs", 1, "math.absf", "math.absi",
+            numpy="absolute", c="__builtin_fabs", turning_points=(0.0,),
+        ),
         _ours("exp", 22),
         _ours("log", 34),
         _floats("sqrt", operations=10, ulps=0.5, has_vectors=True, in_meanings=True),
@@ -235,7 +238,7 @@ FUNCTIONS: Mapping[str, Function] = {
         _floats("asinh", "arcsinh"),
         _floats("atan", "arctan"),
         _floats("atanh", "arctanh"),
-        _floats("cosh", turns=(0.0,)),
+        _floats("cosh", turning_points=(0.0,)),
         _floats("sinh"),
         _floats("sin", slope_below_one=True),
         _floats("cos", slope_below_one=True),

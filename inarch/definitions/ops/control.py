@@ -24,7 +24,7 @@ from inarch.dialects.loop.nest import YieldOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.location import location_text
 
-_MOST_TURNS = 1 << 32
+_MOST_ITERATIONS = 1 << 32
 """Of a loop: at a million a second, more than an hour."""
 
 
@@ -45,10 +45,10 @@ def _range(op: ForOp, frame: Frame) -> range:
         each if isinstance(each, int) else int(plain(frame.get(each))) for each in op.bounds
     )
     numbers = range(lower, max(lower, upper), step) if step > 0 else range(0)
-    turns = -(-(numbers.stop - numbers.start) // numbers.step)
-    if turns > _MOST_TURNS:
+    iterations = -(-(numbers.stop - numbers.start) // numbers.step)
+    if iterations > _MOST_ITERATIONS:
         raise UnsupportedError(
-            f"cannot evaluate a loop of {turns} turns, expected at most {_MOST_TURNS}",
+            f"cannot evaluate a loop of {iterations} iterations, expected at most {_MOST_ITERATIONS}",
             where=location_text(op),
         )
     return numbers

@@ -47,8 +47,8 @@ def _composite(op: Operation, frame: Frame) -> None:
     frame.set(op, *Frame(frame.state).run(op.body.block, frame.operands(op)))
 
 
-def _turns(op: Operation, frame: Frame) -> None:
-    """The body, turn by turn."""
+def _iterations(op: Operation, frame: Frame) -> None:
+    """The body, iteration by iteration."""
     assert isinstance(op, ScanOp | WhileOp)
     body = op.body.block
     frame.set(op, *op.run(frame.operands(op), lambda given: Frame(frame.state).run(body, given)))
@@ -65,7 +65,7 @@ DEFINITIONS: Mapping[type[Operation], Definition] = {
     GraphOp: _reference,
     ConstantOp: _constant,
     CompositeRegionOp: _composite,
-    ScanOp: _turns,
-    WhileOp: _turns,
+    ScanOp: _iterations,
+    WhileOp: _iterations,
     IfOp: _if,
 }

@@ -250,7 +250,7 @@ def append_to_finish(edge: Edge, joins: Joins | None = None) -> NestOp | None:
     if memref_of(out).element_type != memref_of(edge.buffer).element_type:
         return None  # an accumulator has the type of the output
     point = _consumer_point(edge)
-    if point is None or _turns(edge, point):
+    if point is None or _iterations(edge, point):
         return None
     operands = Operands(len(producer.iterators))
     own = [operands.keep(producer, position) for position in range(len(producer.ins))]
@@ -263,7 +263,7 @@ def append_to_finish(edge: Edge, joins: Joins | None = None) -> NestOp | None:
     return _with_consumer(edge, operands, own, positions, point, takes=joins is not None)
 
 
-def _turns(edge: Edge, point: Sequence[Linear]) -> bool:
+def _iterations(edge: Edge, point: Sequence[Linear]) -> bool:
     """Whether it would come to write across the vectors in which it is computed: a copy does that better."""
     producer, consumer = edge.producer, edge.consumer
     count = len(producer.iterators)

@@ -1,4 +1,4 @@
-"""The loops around an op that leave a buffer as it is: what is made of it once serves all of their turns."""
+"""Loops in which a buffer is invariant: a copy that is made of it once serves all of their iterations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
 from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.functions import TURNS
+from inarch.ir.functions import ITERATIONS
 
 
 def unmoved(op: Operation, buffer: SSAValue) -> list[ForOp]:
@@ -30,17 +30,17 @@ def unmoved(op: Operation, buffer: SSAValue) -> list[ForOp]:
     return found
 
 
-def turns(loops: list[ForOp]) -> int:
+def iterations(loops: list[ForOp]) -> int:
     """How often their body runs, in all."""
     total = 1
     for loop in loops:
-        total *= max(1, loop.likely_turns)
+        total *= max(1, loop.likely_trip_count)
     return total
 
 
 def served(op: Operation, buffer: SSAValue) -> int:
     """How often `op` reads what is made of a buffer once: by loops around it, and by calls of a body."""
-    return turns(unmoved(op, buffer)) * same_calls(buffer)
+    return iterations(unmoved(op, buffer)) * same_calls(buffer)
 
 
 def same_calls(buffer: SSAValue) -> int:
@@ -51,7 +51,7 @@ def same_calls(buffer: SSAValue) -> int:
     function = memory.block.parent_op()
     if not isinstance(function, FuncOp) or function.arg_attrs is None:
         return 1
-    found = function.arg_attrs.data[memory.index].data.get(TURNS)
+    found = function.arg_attrs.data[memory.index].data.get(ITERATIONS)
     return found.value.data if isinstance(found, IntegerAttr) else 1
 
 

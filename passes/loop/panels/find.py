@@ -19,9 +19,9 @@ from inarch.dialects.loop.footprint import (
     Place,
     Touch,
     Touching,
+    iterations_apart,
     may_meet,
     place_of,
-    turns_apart,
 )
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.ir.index.linear import Linear, linear_map
@@ -50,7 +50,7 @@ class Panels:
 
 
 def panels_of(pack: PackOp, symbols: Mapping[str, Operation]) -> Panels | None:
-    """How to pack by panels; None where a panel is not all that a turn reads, or order would change."""
+    """How to pack by panels; None where a panel is not all that an iteration reads, or order would change."""
     shape, buffer = buffer_shape(pack.dst), pack.dst
     calls = _readers(pack)
     if len(shape) < 2 or shape[0] < 2 or calls is None:
@@ -109,13 +109,13 @@ def _part(pack: PackOp) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
 
 
 def _is_by_panels(call: CallOp, definition: DefOp, buffer: SSAValue, count: int, size: int) -> bool:
-    """Whether turn i of the outermost loop reads elements of panel i, of no other one, and writes none."""
+    """Whether iteration i of the outermost loop reads elements of panel i only, and writes none."""
     at = [position for position, value in enumerate(call.arguments) if value is buffer]
     if len(at) != 1 or definition.arguments.data[at[0]].access.data != "read":
         return False
     if not call.trip_counts or call.trip_counts[0] != count or call.iterators.data[0].is_reduction:
         return False
-    # In the first and in the last turn it reads what is in the buffer (C6): in each what is in a panel.
+    # In the first and in the last iteration it reads what is in the buffer (C6): in each what is in a panel.
     return call.offset_of(at[0])[0][0] == size
 
 
@@ -181,7 +181,7 @@ def _meets(op: Operation, others: Sequence[Operation], symbols: Mapping[str, Ope
 def _meet(
     a: Operation, b: Operation, symbols: Mapping[str, Operation], *, by_turns: bool = False
 ) -> bool:
-    """Whether one of both may write what the other one touches; `by_turns`: in another turn of the loop."""
+    """Whether one may write what the other one touches; `by_turns`: in another iteration of the loop."""
     assert isinstance(a, Touching)
     assert isinstance(b, Touching)
     theirs = b.touches(symbols)
@@ -198,8 +198,8 @@ def _meet(
 
 
 def _are_apart(a: Form, b: Form) -> bool:
-    """Whether no two turns of the first loop of both touch an element."""
-    return a.coefficients[0] == b.coefficients[0] and turns_apart([a, b], 0)
+    """Whether no two iterations of the first loop of both touch an element."""
+    return a.coefficients[0] == b.coefficients[0] and iterations_apart([a, b], 0)
 
 
 def _form(touch: Touch, place: Place) -> Form:

@@ -55,7 +55,7 @@ def _write_call(
     call: CallOp,
     moves: Mapping[int, tuple[int, int]],
     panels: Panels,
-    turn: SSAValue,
+    iteration: SSAValue,
     panel: SSAValue,
     views: dict[object, SSAValue],
 ) -> None:
@@ -68,12 +68,12 @@ def _write_call(
         else:
             axis, step = moves[position]
             if (value, axis, step) not in views:
-                # As much as there is behind it at every turn: what a call touches is in it.
+                # As much as there is behind it at every iteration: what a call touches is in it.
                 extents = list(buffer_shape(value))
                 extents[axis] -= step * (panels.count - 1)
                 factors = [(step if dim == axis else 0,) for dim in range(len(extents))]
                 views[value, axis, step] = moved_view(
-                    builder, value, (turn,), factors, extents, call.location
+                    builder, value, (iteration,), factors, extents, call.location
                 )
             arguments.append(views[value, axis, step])
     offsets = [

@@ -1,12 +1,12 @@
-"""A loop of computed bounds whose turns threads share: as parts whose number is known.
+"""A loop of computed bounds whose iterations threads share: as parts whose number is known.
 
     for i = a to %e step s:  body      -->      for p = 0 to P parallel:
                                                   for r = 0 to ceil(T / (P B)):
                                                     for k = 0 to min(B, T - (r P + p) B):
                                                       body at i = a + ((r P + p) B + k) s
 
-T is the number of turns. Parts are of blocks of B neighbouring turns, dealt in rounds: all threads have the
-same to do, however few turns there are of those that there may be.
+T is the number of iterations. Parts are of blocks of B neighbouring iterations, dealt in rounds: all threads
+have the same to do, however few iterations there are of those that there may be.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def may_be_parted(loop: ForOp) -> bool:
 
 
 def part(loop: ForOp, parts: int, block: int, least: int, symbols: Mapping[str, Operation]) -> bool:
-    """Replaces a loop by `parts` parts of blocks of so many turns, which threads share.
+    """Replaces a loop by `parts` parts of blocks of so many iterations, which threads share.
 
-    Where there are less than `least` turns, it runs as it is. False, and nothing is changed, where the parts
-    cannot be shown to be independent.
+    Where there are less than `least` iterations, it runs as it is. False, and nothing is changed, where the
+    parts cannot be shown to be independent.
     """
     mark = loop.prev_op
     before = Indices(Builder(InsertPoint.before(loop)), loop)
-    turns = before.turns()
-    is_enough = span_of(turns)[0] >= least
+    iterations = before.iterations()
+    is_enough = span_of(iterations)[0] >= least
     room, at = before, None
     if not is_enough:
-        enough = before.put(arith.CmpiOp(turns, before.value(least), "sge"))
+        enough = before.put(arith.CmpiOp(iterations, before.value(least), "sge"))
         at = scf.IfOp(enough, [], [scf.YieldOp()], [scf.YieldOp()])
         for region in (at.true_region, at.false_region):
             last = region.block.last_op
@@ -63,7 +63,7 @@ def part(loop: ForOp, parts: int, block: int, least: int, symbols: Mapping[str, 
             last.location = loop.location
         before.add(at)
         room = Indices(Builder(InsertPoint.at_start(at.true_region.block)), loop)
-    shared = _write(room, loop, turns, parts, block)
+    shared = _write(room, loop, iterations, parts, block)
     if carried_by(shared, symbols) is not None:  # or by the numbers alone that are handed on
         forget_behind(mark, loop)
         return False
@@ -75,9 +75,9 @@ def part(loop: ForOp, parts: int, block: int, least: int, symbols: Mapping[str, 
     return True
 
 
-def _write(at: Indices, loop: ForOp, turns: SSAValue, parts: int, block: int) -> ForOp:
-    """The loops over parts, rounds and turns. Kernels take buffers: numbers are handed on in one."""
-    numbers = [turns, *numbers_used(loop)]
+def _write(at: Indices, loop: ForOp, iterations: SSAValue, parts: int, block: int) -> ForOp:
+    """The loops over parts, rounds and iterations. Kernels take buffers: numbers are handed on in one."""
+    numbers = [iterations, *numbers_used(loop)]
     buffer = stored(at, numbers)
     outer = _opened(at, empty_loop(0, parts, 1, "parallel"), "part")
     count, *given = loaded(outer, buffer, numbers)
@@ -88,10 +88,10 @@ def _write(at: Indices, loop: ForOp, turns: SSAValue, parts: int, block: int) ->
     start = middle.put(arith.AddiOp(whole, own))
     left = middle.put(arith.SubiOp(count, start))
     end = middle.put(arith.MinSIOp(left, middle.value(block)))
-    inner = _opened(middle, empty_loop(0, end), "turn")
+    inner = _opened(middle, empty_loop(0, end), "iteration")
     body = Indices(inner.builder, loop)
-    turn = body.put(arith.AddiOp(start, inner.loop.induction))
-    index = body.index(turn)
+    iteration = body.put(arith.AddiOp(start, inner.loop.induction))
+    index = body.index(iteration)
     index.name_hint = loop.induction.name_hint
     mapper = {loop.induction: index, **dict(zip(numbers[1:], given, strict=True))}
     for op in loop.body.block.ops:

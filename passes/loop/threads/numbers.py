@@ -86,7 +86,8 @@ def loaded(at: Indices, buffer: SSAValue, numbers: Sequence[SSAValue]) -> list[S
 def hand_on(loop: ForOp, symbols: Mapping[str, Operation]) -> ForOp | None:
     """The loop, or what took its place: one that reads its numbers from memory.
 
-    None, and nothing is changed, where its turns cannot be shown to be independent then, or one is no index.
+    None, and nothing is changed, where its iterations cannot be shown to be independent then, or one is no
+    index.
     """
     numbers = numbers_used(loop)
     if not numbers:

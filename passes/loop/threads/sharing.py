@@ -15,18 +15,18 @@ class Sharing:
     work_us: float
     """Microseconds of one thread, at least, on the machine."""
     loop: str | None
-    """The iterator whose turns are shared; None: one thread does it all."""
-    turns: int
+    """The iterator whose iterations are shared; None: one thread does it all."""
+    iterations: int
     """Of that loop, or 1."""
     why: str
     """Why it is one thread's, or empty."""
 
     def text(self) -> str:
-        """`threads share the 56 turns of oh, 12 us of work at least`."""
+        """`threads share the 56 iterations of oh, 12 us of work at least`."""
         work = f"{self.work_us:.3g} us of work at least"
         if self.loop is None:
             return f"one thread: {self.why}, {work}"
-        return f"threads share the {self.turns} turns of {self.loop}, {work}"
+        return f"threads share the {self.iterations} iterations of {self.loop}, {work}"
 
     def to_json(self) -> dict[str, Any]:
         """As `json.dumps` takes it."""
@@ -34,7 +34,7 @@ class Sharing:
             "where": self.location,
             "work_us": self.work_us,
             "loop": self.loop,
-            "turns": self.turns,
+            "iterations": self.iterations,
             "why": self.why,
         }
 
@@ -51,5 +51,5 @@ class SharingReport:
         return sum(one.work_us for one in self.ops)
 
     def least_us(self, threads: int) -> float:
-        """Microseconds that so many threads take at least: of each op, the one with the most turns."""
-        return sum(one.work_us * -(-one.turns // threads) / one.turns for one in self.ops)
+        """Microseconds that so many threads take at least: of each op, the one with the most iterations."""
+        return sum(one.work_us * -(-one.iterations // threads) / one.iterations for one in self.ops)

@@ -2,7 +2,8 @@
 
 A *class* is one iterator of each nest, all of one size and parallel, such that every buffer that one of them
 writes and another one touches is indexed by it, alone in its dimension. A loop over a class then runs them
-all for a part of it: what a turn reads of such a buffer, the same turn has written, and no other one touches.
+all for a part of it: what an iteration reads of such a buffer, the same iteration has written, and no other
+one touches.
 """
 
 from __future__ import annotations

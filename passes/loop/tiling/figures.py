@@ -114,7 +114,7 @@ class Figures:
 
     @property
     def scratch_bytes(self) -> int:
-        """Of all that becomes scratch of a turn."""
+        """Of all that becomes scratch of an iteration."""
         return sum(buffer.nbytes for buffer in self.buffers if buffer.is_scratch)
 
 

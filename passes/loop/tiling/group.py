@@ -46,7 +46,7 @@ class Group:
 
     @cached_property
     def scratch(self) -> tuple[SSAValue, ...]:
-        """What nobody else uses: each turn has a part of it, and forgets it."""
+        """What nobody else uses: each iteration has a part of it, and forgets it."""
         written = dict.fromkeys(value for nest in self.nests for value in nest.outs)
         return tuple(v for v in written if isinstance(v.owner, AllocOp) and self._is_ours(v))
 
@@ -148,7 +148,7 @@ def _is_simple(nest: NestOp) -> bool:
 
 
 def _scratch_of(nest: NestOp) -> int:
-    """Bytes that it writes and that may become a turn's."""
+    """Bytes that it writes and that may become an iteration's."""
     return sum(nbytes(memref_of(out)) for out in nest.outs if isinstance(out.owner, AllocOp))
 
 

@@ -54,7 +54,7 @@ def run_in_blocks(
     for nest in group.nests:
         nest.detach()
         nest.erase()
-    # What was scratch of the group is of the turns now.
+    # What was scratch of the group is of the iterations now.
     scratch = [v for v in written if isinstance(v.owner, AllocOp) and not v.uses]
     for buffer in scratch:
         owner = buffer.owner
@@ -101,7 +101,7 @@ class _Writer:
     def loop(
         self, builder: Builder, indices: tuple[SSAValue, ...], points: tuple[int, ...]
     ) -> ForOp:
-        """The loops over the classes that are left, in the loops with these indices and points a turn."""
+        """The loops over the remaining classes, in the loops with these indices and points an iteration."""
         which = len(indices)
         size, block = self.group.sizes[which], self.blocks[which]
         whole = size // block * block
@@ -167,7 +167,7 @@ class _Writer:
         self._nests(builder, range(each, count), indices, points, scratch)
 
     def _start(self, builder: Builder, lower: int, indices: Sequence[SSAValue]) -> Bound:
-        """The first block of keys that the first row of a turn sees, of those from a lower bound on."""
+        """The first block of keys that the first row of an iteration sees, of those from a lower bound on."""
         assert self.along is not None, "who asks has seen to it"
         first = self.along.keys.window.first
         if first is None:
@@ -175,13 +175,13 @@ class _Writer:
         ahead = self._index(builder, arith.AddiOp(indices[-1], self._number(builder, first)))
         seen = self._index(builder, arith.MaxSIOp(ahead, self._number(builder, lower)))
         block = self._number(builder, self.along.block)
-        turn = self._index(builder, arith.DivSIOp(seen, block))
-        return self._index(builder, arith.MuliOp(turn, block))
+        iteration = self._index(builder, arith.DivSIOp(seen, block))
+        return self._index(builder, arith.MuliOp(iteration, block))
 
     def _end(
         self, builder: Builder, upper: int, indices: Sequence[SSAValue], points: Sequence[int]
     ) -> Bound:
-        """Behind the last key that the rows of a turn see, of keys up to `upper`."""
+        """Behind the last key that the rows of an iteration see, of keys up to `upper`."""
         assert self.along is not None, "who asks has seen to it"
         last = self.along.keys.window.last
         if last is None:
@@ -247,7 +247,7 @@ class _Writer:
         points: Sequence[int],
         scratch: Mapping[SSAValue, SSAValue],
     ) -> None:
-        """Some of the nests, for what a turn has of them."""
+        """Some of the nests, for what an iteration has of them."""
         views: dict[object, SSAValue] = {}
         for position in positions:
             nest = self.group.nests[position]
@@ -281,9 +281,10 @@ class _Writer:
         points: Sequence[int],
         views: dict[object, SSAValue],
     ) -> SSAValue:
-        """The part of a buffer that a turn touches: from where its indices begin, up to where they end.
+        """The part of a buffer that an iteration touches: from where its indices begin, up to where they end.
 
-        It is made in the innermost loop that moves it: what is made of it serves the turns of those within.
+        It is made in the innermost loop that moves it: what is made of it serves the iterations of those
+        within.
         """
         moved = [which for which, at in enumerate(own) if operand.uses(at)]
         if not moved:

@@ -18,7 +18,7 @@ from inarch.passes.loop.tiling.masks import Masks
 _PARTS = (4, 2)
 """The scratch of a block may take such a part of the second-level cache, beside what all blocks read."""
 _PARTS_ALONE = (8, 4, 2)
-"""The same where they read nothing together: small ones lose nothing, and threads share more turns."""
+"""The same where they read nothing together: small ones lose nothing, and threads share more iterations."""
 
 
 Along: TypeAlias = tuple[Keys, int] | None
@@ -30,13 +30,13 @@ class Weighed:
     """A way to run a group, and what it is worth."""
 
     blocks: tuple[int, ...]
-    """Points of each class a turn."""
+    """Points of each class an iteration."""
     gain: float
     """Cycles of one core."""
     again: int
-    """Bytes that are read by more than one turn from beyond the second cache, each time they are."""
+    """Bytes that are read by more than one iteration from beyond the second cache, each time they are."""
     before: int
-    """Bytes of the buffers that become scratch of a turn."""
+    """Bytes of the buffers that become scratch of an iteration."""
     after: int
     keys: int = 0
     """How many of a softmax are done at a time; 0: all."""
@@ -63,7 +63,7 @@ def plan_of(
     rows: int,
     keys: int = 0,
 ) -> Plan:
-    """The best of some sizes: one point a turn of all classes but the last, and of that many, or `rows`.
+    """The best of some sizes: one point an iteration of all classes but the last, and of it many, or `rows`.
 
     Of a softmax with all keys at once, or with blocks of half of them, a quarter, ..., or of `keys`. Those
     that a constant hides are left out.
@@ -151,7 +151,7 @@ def _way(group: Figures, core: Core, blocks: tuple[int, ...], keys: int) -> Weig
     after = _scratch_bytes(group, blocks, keys)
     again, lost = _read_again(group, blocks, after, core)
     gain = -lost - _narrowed(group, blocks, core)
-    if keys or blocks != group.sizes:  # a loop of one turn brings nothing nearer
+    if keys or blocks != group.sizes:  # a loop of one iteration brings nothing nearer
         gain -= _left_without(group, core)
         gain += _handed_on(group, before, after, core)
         gain += _loaded_once(group, blocks, after, core)
@@ -169,9 +169,9 @@ def _way(group: Figures, core: Core, blocks: tuple[int, ...], keys: int) -> Weig
 def _joining(group: Figures, count: int) -> int:
     """Bytes moved to join blocks of keys: a part is written and read, the whole read and written."""
     assert group.softmax is not None, "there are keys"
-    turns = math.ceil(group.softmax.size / count)
+    iterations = math.ceil(group.softmax.size / count)
     of_row = sum(group.nests[at].columns for at in group.softmax.products)
-    return 4 * turns * math.prod(group.sizes) * of_row * group.softmax.element
+    return 4 * iterations * math.prod(group.sizes) * of_row * group.softmax.element
 
 
 def _seen(group: Figures, softmax: Softmax, block: int, count: int) -> float:
@@ -189,13 +189,13 @@ def _seen(group: Figures, softmax: Softmax, block: int, count: int) -> float:
 def _even(size: int, most: int) -> int:
     """The largest block of at most `most` points that divides the size, if it is not too small for that."""
     dividing = max(block for block in range(1, min(size, most) + 1) if size % block == 0)
-    turns = math.ceil(size / most)
-    even = math.ceil(size / turns)
+    iterations = math.ceil(size / most)
+    even = math.ceil(size / iterations)
     return dividing if 2 * dividing > even else even
 
 
 def _scratch_bytes(group: Figures, blocks: tuple[int, ...], keys: int) -> int:
-    """Of the scratch of a turn: the most that is needed at once."""
+    """Of the scratch of an iteration: the most that is needed at once."""
     parts = [_part_bytes(group, at, blocks, keys) for at in range(len(group.buffers))]
     live: set[int] = set()
     most = 0
@@ -218,7 +218,7 @@ def _running_bytes(group: Figures, blocks: tuple[int, ...]) -> int:
 
 
 def _part_bytes(group: Figures, at: int, blocks: tuple[int, ...], keys: int) -> int:
-    """Of a turn's part of a scratch buffer."""
+    """Of an iteration's part of a scratch buffer."""
     buffer = group.buffers[at]
     points = buffer.points
     for size, block, is_cut in zip(group.sizes, blocks, buffer.is_cut, strict=True):
@@ -281,8 +281,8 @@ def _loaded_once(group: Figures, blocks: tuple[int, ...], after: int, core: Core
 def _read_again(
     group: Figures, blocks: tuple[int, ...], after: int, core: Core
 ) -> tuple[int, float]:
-    """Bytes that several turns read and that do not stay in the second cache, and cycles lost on them."""
-    turns = [math.ceil(size / block) for size, block in zip(group.sizes, blocks, strict=True)]
+    """Bytes that several iterations read and the second cache does not hold, and cycles lost on them."""
+    iterations = [math.ceil(size / block) for size, block in zip(group.sizes, blocks, strict=True)]
     parts: dict[int, int] = {}
     traffic: dict[int, int] = {}
     for position, nest in enumerate(group.nests):
@@ -290,7 +290,7 @@ def _read_again(
             buffer = group.buffers[touch.buffer]
             if buffer.is_scratch:
                 continue
-            moving = list(zip(turns, touch.moves, strict=True))
+            moving = list(zip(iterations, touch.moves, strict=True))
             again = math.prod(count for count, moves in moving if not moves)
             if again == 1:
                 continue

@@ -49,7 +49,7 @@ class Code:
         return Code(self.builder, loop.body.block)
 
     def repeat(self, most: SSAValue, condition: SSAValue, name: str) -> Code:
-        """The body of a new loop of at most so many turns, while a buffer holds true; it is to be ended."""
+        """The body of a new loop of `most` iterations, while a buffer holds true; it is to be ended."""
         loop = empty_while(self.number(0), most, self.number(1), condition)
         loop.induction.name_hint = name
         self.append(loop)

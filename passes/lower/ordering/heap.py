@@ -145,28 +145,28 @@ class _Heap:
         """The elements from `begin` to `end` of the row, each of which is behind all that were before."""
         if begin >= end:
             return
-        turn = row.loop(end - begin, "n")
-        self._offer(turn, turn.plus(turn.index, turn.number(begin)))
-        turn.end()
+        iteration = row.loop(end - begin, "n")
+        self._offer(iteration, iteration.plus(iteration.index, iteration.number(begin)))
+        iteration.end()
 
     def offer_blocks(self, row: Code, blocks: _Blocks) -> None:
         """Of each block the elements whose best one may come before the root as it is at the block's begin.
 
         Those come lane by lane, not in their order, and of equal ones the first counts.
         """
-        turn = row.loop(blocks.last - blocks.first, "block")
-        worst = turn.load(self.worst, turn.number(0))
+        iteration = row.loop(blocks.last - blocks.first, "block")
+        worst = iteration.load(self.worst, iteration.number(0))
 
         def may(code: Code, lane: SSAValue) -> SSAValue:
-            best = code.load(blocks.best, turn.index, lane)
+            best = code.load(blocks.best, iteration.index, lane)
             return self.of.may_precede(code, best, worst)
 
-        inside = turn.branch()
+        inside = iteration.branch()
         lane = inside.loop(LANES, "lane")
         own = lane.branch()
         element = own.loop(BLOCK // LANES, "j")
         begin = element.times(
-            element.plus(turn.index, element.number(blocks.first)), element.number(BLOCK)
+            element.plus(iteration.index, element.number(blocks.first)), element.number(BLOCK)
         )
         at = element.plus(element.times(element.index, element.number(LANES)), lane.index)
         self._offer(element, element.plus(begin, at))
@@ -175,9 +175,9 @@ class _Heap:
         lane.choose(may(lane, lane.index), own, None)
         lane.end()
         inside.yields()
-        each = [may(turn, turn.number(n)) for n in range(LANES)]
-        turn.choose(reduce(lambda a, b: turn.add(arith.OrIOp(a, b)), each), inside, None)
-        turn.end()
+        each = [may(iteration, iteration.number(n)) for n in range(LANES)]
+        iteration.choose(reduce(lambda a, b: iteration.add(arith.OrIOp(a, b)), each), inside, None)
+        iteration.end()
 
     def _offer(self, code: Code, at: SSAValue) -> None:
         """Takes the element at `at` of the row in the place of the root, where it comes before that."""
@@ -198,15 +198,15 @@ class _Heap:
 
     def drain(self, row: Code, values: SSAValue, indices: SSAValue) -> None:
         """The heap's elements to the results, the worst to the last place first."""
-        turn = row.loop(self.k, "j")
-        last = turn.minus(turn.number(self.k - 1), turn.index)
-        place = turn.load(self.places, turn.number(0))
-        at = turn.add(arith.IndexCastOp(place, IndexType()))
-        turn.store(turn.load(self.x, at), values, last)
-        turn.store(place, indices, last)
+        iteration = row.loop(self.k, "j")
+        last = iteration.minus(iteration.number(self.k - 1), iteration.index)
+        place = iteration.load(self.places, iteration.number(0))
+        at = iteration.add(arith.IndexCastOp(place, IndexType()))
+        iteration.store(iteration.load(self.x, at), values, last)
+        iteration.store(place, indices, last)
         if self.k > 1:
-            self.sink(turn, self.get(turn, last), turn.number(0), last)
-        turn.end()
+            self.sink(iteration, self.get(iteration, last), iteration.number(0), last)
+        iteration.end()
 
     def get(self, code: Code, at: SSAValue) -> _Pair:
         """The element at a place of the heap."""

@@ -88,44 +88,44 @@ class _Radix:
         """The keys of a row, and where the elements of each value of each digit end."""
         nests, counter = row.nests(), DTYPES[f"i{self.place.width.data}"]
         nests.nest(_zeros(self.digits), [], [], self.counts, counter)
-        turn = row.loop(self.count, "j")
-        key = self.of.key(turn, turn.load(x, turn.index))
-        turn.store(key, self.keys[0], turn.index)
-        one = turn.add(arith.ConstantOp.from_int_and_width(1, self.place))
+        iteration = row.loop(self.count, "j")
+        key = self.of.key(iteration, iteration.load(x, iteration.index))
+        iteration.store(key, self.keys[0], iteration.index)
+        one = iteration.add(arith.ConstantOp.from_int_and_width(1, self.place))
         for digit in range(self.digits):
-            at = turn.number(digit), self.digit(turn, key, digit)
-            turn.store(turn.plus(turn.load(self.counts, *at), one), self.counts, *at)
-        turn.end()
+            at = iteration.number(digit), self.digit(iteration, key, digit)
+            iteration.store(iteration.plus(iteration.load(self.counts, *at), one), self.counts, *at)
+        iteration.end()
         nests.nest(_sums(self.digits), [self.counts], [counter], self.ends, counter)
 
     def move(self, row: Code, digit: int) -> None:
         """Puts the elements in order by a digit; from the last one on, as it is the ends that are known."""
-        turn = row.loop(self.count, "j")
-        at = turn.minus(turn.number(self.count - 1), turn.index)
-        key = turn.load(self.keys[digit % 2], at)
+        iteration = row.loop(self.count, "j")
+        at = iteration.minus(iteration.number(self.count - 1), iteration.index)
+        key = iteration.load(self.keys[digit % 2], at)
         place = (
-            turn.load(self.places[digit % 2], at)
+            iteration.load(self.places[digit % 2], at)
             if digit
-            else turn.add(arith.IndexCastOp(at, self.place))
+            else iteration.add(arith.IndexCastOp(at, self.place))
         )
-        value = turn.number(digit), self.digit(turn, key, digit)
-        one = turn.add(arith.ConstantOp.from_int_and_width(1, self.place))
-        end = turn.add(arith.SubiOp(turn.load(self.ends, *value), one))
-        turn.store(end, self.ends, *value)
-        to = turn.add(arith.IndexCastOp(end, IndexType()))
+        value = iteration.number(digit), self.digit(iteration, key, digit)
+        one = iteration.add(arith.ConstantOp.from_int_and_width(1, self.place))
+        end = iteration.add(arith.SubiOp(iteration.load(self.ends, *value), one))
+        iteration.store(end, self.ends, *value)
+        to = iteration.add(arith.IndexCastOp(end, IndexType()))
         if digit + 1 < self.digits:
-            turn.store(key, self.keys[1 - digit % 2], to)
-        turn.store(place, self.places[1 - digit % 2], to)
-        turn.end()
+            iteration.store(key, self.keys[1 - digit % 2], to)
+        iteration.store(place, self.places[1 - digit % 2], to)
+        iteration.end()
 
     def write(self, row: Code, x: SSAValue, values: SSAValue, indices: SSAValue) -> None:
         """The first elements, and where they are, to the results."""
-        turn = row.loop(buffer_shape(values)[0], "j")
-        at = turn.load(self.places[self.digits % 2], turn.index)
-        place = turn.add(arith.IndexCastOp(at, IndexType()))
-        turn.store(turn.load(x, place), values, turn.index)
-        turn.store(turn.place(place), indices, turn.index)
-        turn.end()
+        iteration = row.loop(buffer_shape(values)[0], "j")
+        at = iteration.load(self.places[self.digits % 2], iteration.index)
+        place = iteration.add(arith.IndexCastOp(at, IndexType()))
+        iteration.store(iteration.load(x, place), values, iteration.index)
+        iteration.store(iteration.place(place), indices, iteration.index)
+        iteration.end()
 
     def digit(self, code: Code, key: SSAValue, digit: int) -> SSAValue:
         """A digit of a key, as an index."""

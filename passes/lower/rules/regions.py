@@ -27,10 +27,10 @@ from inarch.passes.lower.builder import LoopBuilder
 
 
 def _lower_scan(op: Operation, builder: LoopBuilder) -> None:
-    """The states lie in the buffers of the last ones: copied there before the loop, and after each turn.
+    """The states lie in the buffers of the last ones: copied there before the loop, and after each iteration.
 
-    In a turn the function that `outline-bodies` has made reads the states and writes the next ones beside
-    them: what is also stacked where it is stacked, the others into scratch.
+    In an iteration the function that `outline-bodies` has made reads the states and writes the next ones
+    beside them: what is also stacked where it is stacked, the others into scratch.
     """
     assert isinstance(op, ScanOp)
     call = _call_in(op.body.block)
@@ -40,12 +40,12 @@ def _lower_scan(op: Operation, builder: LoopBuilder) -> None:
     loop = empty_loop(0, op.count)
     inside = replace(builder, block=loop.body.block)
     taken, put = op.is_backward
-    turns = _Turns(op.count, loop.induction, inside)
+    iterations = _Iterations(op.count, loop.induction, inside)
     slices = [
-        turns.row(builder.buffers[value], back=back)
+        iterations.row(builder.buffers[value], back=back)
         for value, back in zip(op.each, taken, strict=True)
     ]
-    rows = [turns.row(buffer, back=back) for buffer, back in zip(stacked, put, strict=True)]
+    rows = [iterations.row(buffer, back=back) for buffer, back in zip(stacked, put, strict=True)]
     made = {result: buffer for result, buffer in where.items() if isinstance(buffer, SSAValue)}
     made |= {result: rows[at] for result, at in where.items() if isinstance(at, int)}
     given = [*states, *slices, *(builder.buffers[value] for value in op.all)]
@@ -70,15 +70,15 @@ def _lower_while(op: Operation, builder: LoopBuilder) -> None:
     where: dict[SSAValue, SSAValue] = {
         r: goes_on if r is condition else _scratch(r, builder) for r in call.outs
     }
-    turns = builder.add(memref.LoadOp.get(builder.buffers[op.turns], [])).results[0]
-    upper = builder.add(arith.IndexCastOp(turns, IndexType())).results[0]
+    iterations = builder.add(memref.LoadOp.get(builder.buffers[op.iterations], [])).results[0]
+    upper = builder.add(arith.IndexCastOp(iterations, IndexType())).results[0]
     lower, step = (
         builder.add(arith.ConstantOp(IntegerAttr(n, IndexType()))).results[0] for n in (0, 1)
     )
     loop = empty_while(lower, upper, step, goes_on)
     inside = replace(builder, block=loop.body.block)
-    turn = inside.add(arith.IndexCastOp(loop.induction, i64)).results[0]
-    inside.add(memref.StoreOp.get(turn, number, []))
+    iteration = inside.add(arith.IndexCastOp(loop.induction, i64)).results[0]
+    inside.add(memref.StoreOp.get(iteration, number, []))
     given = [number, *states, *(builder.buffers[value] for value in op.all)]
     views = [_moved(buffer, inside) for buffer in (*given, *where.values())]
     inside.add(LoopCallOp(call.callee.root_reference.data, views))
@@ -145,16 +145,16 @@ def _scratch(value: SSAValue, builder: LoopBuilder) -> SSAValue:
     return builder.alloc(mlir_type(tensor_dtype(value)), shape_of(value))
 
 
-class _Turns:
-    """The rows of buffers that a turn of a loop is about."""
+class _Iterations:
+    """The rows of buffers that an iteration of a loop is about."""
 
-    def __init__(self, count: int, turn: SSAValue, builder: LoopBuilder) -> None:
-        self._count, self._turn, self._builder = count, turn, builder
+    def __init__(self, count: int, iteration: SSAValue, builder: LoopBuilder) -> None:
+        self._count, self._iteration, self._builder = count, iteration, builder
         self._back: SSAValue | None = None
 
     def row(self, buffer: SSAValue, *, back: bool) -> SSAValue:
-        """`buffer[turn]`, or with `back` the row that is as far from the end."""
-        at = self._from_the_end() if back else self._turn
+        """`buffer[iteration]`, or with `back` the row that is as far from the end."""
+        at = self._from_the_end() if back else self._iteration
         shape = buffer_shape(buffer)[1:]
         kind = moved_memref(memref_of(buffer).element_type, shape)
         rest = [0] * len(shape)
@@ -165,7 +165,7 @@ class _Turns:
         if self._back is None:
             last = arith.ConstantOp(IntegerAttr(self._count - 1, IndexType()))
             behind = self._builder.add(last).results[0]
-            self._back = self._builder.add(arith.SubiOp(behind, self._turn)).results[0]
+            self._back = self._builder.add(arith.SubiOp(behind, self._iteration)).results[0]
         return self._back
 
 

@@ -1,4 +1,4 @@
-"""How many turns a loop of computed bounds has, and which index each of them has, as values.
+"""How many iterations a loop of computed bounds has, and which index each of them has, as values.
 
 for i = a to b step s    -->    T = ceil((max(a, b) - a) / s), 0 where s <= 0;    i = a + t * s
 """
@@ -41,7 +41,7 @@ class Indices:
             return number
         return self.put(arith.ConstantOp.from_int_and_width(number, IndexType()))
 
-    def turns(self) -> SSAValue:
+    def iterations(self) -> SSAValue:
         """How often the loop runs: at most 2^63 - 1 times, which no loop lives to see.
 
         The distance of two numbers of 64 bits is one without a sign.
@@ -53,18 +53,18 @@ class Indices:
             goes = self.put(arith.CmpiOp(self.value(step), self.value(0), "sgt"))
             end = self.put(arith.SelectOp(goes, end, self.value(lower)))
             step = self.put(arith.MaxSIOp(self.value(step), self.value(1)))
-        turns = end if start == 0 else self.put(arith.SubiOp(end, self.value(lower)))
+        iterations = end if start == 0 else self.put(arith.SubiOp(end, self.value(lower)))
         if by != 1:
-            turns = self.put(arith.CeilDivUIOp(turns, self.value(step)))
+            iterations = self.put(arith.CeilDivUIOp(iterations, self.value(step)))
         if start is None or start < 0:
-            turns = self.put(arith.MinUIOp(turns, self.value(_LAST)))
-        return turns
+            iterations = self.put(arith.MinUIOp(iterations, self.value(_LAST)))
+        return iterations
 
-    def index(self, turn: SSAValue) -> SSAValue:
-        """The loop's own index in a turn."""
+    def index(self, iteration: SSAValue) -> SSAValue:
+        """The loop's own index in an iteration."""
         lower, _, step = self.loop.bounds
         if number_of_index(step) != 1:
-            turn = self.put(arith.MuliOp(turn, self.value(step)))
+            iteration = self.put(arith.MuliOp(iteration, self.value(step)))
         if number_of_index(lower) == 0:
-            return turn
-        return self.put(arith.AddiOp(turn, self.value(lower)))
+            return iteration
+        return self.put(arith.AddiOp(iteration, self.value(lower)))

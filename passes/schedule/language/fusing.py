@@ -1,4 +1,4 @@
-"""Whether nests may share loops, and if not, which element one turn would read of what another one writes."""
+"""Whether nests may share loops, and if not, which element has a loop-carried dependence."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def _check_form(nest: NestOp) -> None:
     regions = [nest.body, *([nest.finish] if nest.finish is not None else [])]
     if nest.has_scan:
         raise error_of(
-            nest, "expected a nest in parts, found a scan, whose chain goes on from turn to turn"
+            nest,
+            "expected a nest in parts, found a scan, whose chain goes on from turn to iteration",
         )
     if len(nest.outs) != 1:
         raise error_of(nest, f"expected a nest with one output, found {len(nest.outs)}")
@@ -105,7 +106,7 @@ def _name(value: SSAValue) -> str:
 
 def _refused(nests: Sequence[NestOp], name: str, position: int | None) -> InarchError:
     consumer = nests[-1]
-    wanted = f"expected turns of {name} that touch what they write themselves"
+    wanted = f"expected iterations of {name} that touch what they write themselves"
     at = consumer.names.index(name) if position is None and name in consumer.names else position
     if at is not None and (consumer.iterators.data[at].is_reduction or consumer.sizes[at] == 1):
         kind = "a reduction" if consumer.iterators.data[at].is_reduction else "of one point"
@@ -152,7 +153,7 @@ def _guards(nest: NestOp, name: str, at: int | None) -> Iterator[str]:
 
 
 def _meetings(producer: NestOp, consumer: NestOp, name: str, at: int) -> Iterator[str]:
-    """An element that the producer writes in one turn, and the consumer touches in another one."""
+    """An element that the producer writes in one iteration, and the consumer touches in another one."""
     out, index = producer.outs[0], operands_of(producer)[-1].index
     partner = _partner(producer, consumer, at)
     for operand in operands_of(consumer):

@@ -82,11 +82,11 @@ def _leaves(nest: NestOp, at: int, position: int) -> bool:
 
 def _is_apart(nest: NestOp, at: int, position: int, factor: int) -> bool:
     """Whether C4 holds with the points behind the last one: each index is written once, by its factors."""
-    turns = -(-nest.sizes[position] // factor)
+    iterations = -(-nest.sizes[position] // factor)
     for form in linear_map(nest.write_map(at)):
         pairs = list(zip(form.coefficients, nest.sizes, strict=True))
         step = pairs.pop(position)[0]
-        terms = [*pairs, (step * factor, turns), (step, factor)]
+        terms = [*pairs, (step * factor, iterations), (step, factor)]
         reached = 0
         for coefficient, size in sorted((abs(c), n) for c, n in terms if c and n > 1):
             if coefficient <= reached:

@@ -67,7 +67,7 @@ def nest_text(nest: StridedNest) -> str:
             f" at {access.offset - start}, {aligned} bytes from a line"
             + ("" if access.is_inside else ", beyond its edges")
             + (", constant" if access.is_constant else "")
-            + (f", the same {access.turns} times" if access.turns != 1 else "")
+            + (f", the same {access.iterations} times" if access.iterations != 1 else "")
         )
     lines.append(f"init {printed(op.writes.data[0].init)}")
     regions = {"body": op.body, "finish": op.finish}

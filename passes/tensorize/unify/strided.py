@@ -44,7 +44,7 @@ class StridedAccess:
     """By dimension of the buffer, over the nest's iterators (not over its axes)."""
     is_inside: bool
     """Whether every point lies inside the buffer (a read with `pad`, a write with `clip` may not)."""
-    turns: int = 1
+    iterations: int = 1
     """Of loops around the nest in which nothing writes the buffer: a copy is made once for all of them."""
 
     @cached_property

@@ -362,7 +362,7 @@ def _moved_bytes(candidate: Candidate) -> float:
             key = copy_key(operand)
             if key not in copied:
                 copied.add(key)
-                total += 2 * _copied_bytes(operand, line, candidate) / operand.access.turns
+                total += 2 * _copied_bytes(operand, line, candidate) / operand.access.iterations
     for group in candidate.groups:
         written, first = candidate.output_of(group), group[0]
         if written.copy is not None:

@@ -38,7 +38,7 @@ def over_copies(matched: Matched, piece: Piece) -> float:
         moved = [cut for cut, by in zip(piece.cuts, access.strides, strict=True) if by]
         if any(cut.overrun for cut in moved):
             points = math.prod(cut.block * cut.count for cut in moved)
-            total += 2 * access.nbytes * points / (1 if is_output else access.turns)
+            total += 2 * access.nbytes * points / (1 if is_output else access.iterations)
     return total
 
 
@@ -58,7 +58,7 @@ def contiguous(matched: Matched) -> list[Contiguous]:
             if index[0].iterator is not None
         )
         moved = [axis.size for axis, by in zip(axes, access.strides, strict=True) if by]
-        once = 1 if operand == pattern.output else access.turns
+        once = 1 if operand == pattern.output else access.iterations
         found.append((iterators, access.strides, 2 * access.nbytes * math.prod(moved) / once))
     return found
 

@@ -27,7 +27,7 @@ from inarch.passes.tensorize.weigh.cost import Costs
 from inarch.passes.tensorize.weigh.plain import chain_cycles, is_chain, plain_cycles
 
 
-class Turns:
+class TripCounts:
     """How often the ops of a module run in a call of it."""
 
     def __init__(self, module: ModuleOp) -> None:
@@ -37,31 +37,38 @@ class Turns:
                 self._calls.setdefault(op.callee.string_value(), []).append(op)
 
     def of(self, op: Operation) -> int:
-        """The likely turns of the loops around an op and around the calls of its function.
+        """The likely iterations of the loops around an op and around the calls of its function.
 
         A `loop.while` has one. Of a layer it is what one call of it does: each is told by itself.
         """
-        turns, function = _around(op)
-        return turns if function is None or is_layer(function) else turns * self._called(function)
+        iterations, function = _around(op)
+        return (
+            iterations
+            if function is None or is_layer(function)
+            else iterations * self._called(function)
+        )
 
     def _called(self, function: FuncOp) -> int:
         """How often a call of the module calls a function; once one that nothing calls."""
         calls = self._calls.get(function.sym_name.data, [])
         found = [_around(call) for call in calls]
         return (
-            sum(turns * (1 if caller is None else self._called(caller)) for turns, caller in found)
+            sum(
+                iterations * (1 if caller is None else self._called(caller))
+                for iterations, caller in found
+            )
             or 1
         )
 
 
 def _around(op: Operation) -> tuple[int, FuncOp | None]:
-    """The likely turns of the loops around an op, and the function that they are in."""
-    turns, parent = 1, op.parent_op()
+    """The likely iterations of the loops around an op, and the function that they are in."""
+    iterations, parent = 1, op.parent_op()
     while parent is not None and not isinstance(parent, FuncOp):
         if isinstance(parent, ForOp):
-            turns *= max(1, parent.likely_turns)
+            iterations *= max(1, parent.likely_trip_count)
         parent = parent.parent_op()
-    return turns, parent
+    return iterations, parent
 
 
 def multiply_adds_in(op: NestOp) -> int:

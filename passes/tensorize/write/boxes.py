@@ -55,7 +55,7 @@ def _parts(axis: Axis, cut: Cut) -> Iterator[_Part]:
     if not cut.overrun:
         yield _Part((*loop[0], *slots), (*loop[1], *sizes), position, (0,) * len(sizes))
         return
-    # Only a last tile, of one turn, overruns: whole rows of it, and then a part of one.
+    # Only a last tile, of one iteration, overruns: whole rows of it, and then a part of one.
     inner = math.prod(sizes[1:])
     rows, rest = divmod(cut.block - cut.overrun, inner)
     if rows:

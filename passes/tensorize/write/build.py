@@ -47,7 +47,7 @@ class _Builder:
 
     def __post_init__(self) -> None:
         self._place: Operation = self.nest
-        """Before which ops are inserted: a copy that serves all turns of a loop is made before it."""
+        """Before which ops are inserted: a copy that serves all iterations of a loop is made before it."""
 
     @property
     def output(self) -> str:

@@ -215,7 +215,7 @@ LOW, HIGH = -(1 << 63), (1 << 63) - 1
 
 
 def test_numbers_at_the_ends_of_64_bits_are_split() -> None:
-    """Distances that no number with a sign holds; a step of 0 or less makes no turn."""
+    """Distances that no number with a sign holds; a step of 0 or less makes no iteration."""
     context = new_context()
     module = parse_module(context, ENDS)
     run_schedule(module, parse_schedule("at @main[2]: split i 3", "s"))
@@ -232,7 +232,7 @@ def test_numbers_at_the_ends_of_64_bits_are_split() -> None:
 
 
 def test_what_threads_share_is_decided_by_what_is_known() -> None:
-    """Always, at run time, or never: by how many turns there are at least and at most."""
+    """Always, at run time, or never: by how many iterations there are at least and at most."""
     text = """func.func @main(%g: memref<1xi64>, %y: memref<4096x64xf32> {inarch.result}) {
   %c0 = arith.constant 0 : index
   %n = memref.load %g[%c0] : memref<1xi64>
@@ -288,9 +288,9 @@ def test_a_dependence_keeps_a_computed_loop_with_one_thread() -> None:
 
 
 @pytest.mark.parametrize(
-    "turn",
+    "iteration",
     [
-        # each turn reads what the one before has written, of any number of them
+        # each iteration reads what the one before has written, of any number of them
         """loop.for %i = 1 to %e {
     %t = arith.subi %i, %c1 : index
     %f = memref.load %y[%t] : memref<4096xf32>
@@ -302,7 +302,7 @@ def test_a_dependence_keeps_a_computed_loop_with_one_thread() -> None:
     memref.store %f, %y[%i] : memref<4096xf32>""",
     ],
 )
-def test_what_cannot_be_shared_leaves_nothing_behind(turn: str) -> None:
+def test_what_cannot_be_shared_leaves_nothing_behind(iteration: str) -> None:
     """No arithmetic and no buffer of an attempt."""
     text = f"""func.func @main(%g: memref<1xi64>, %y: memref<4096xf32> {{inarch.result}}) {{
   %c0 = arith.constant 0 : index
@@ -311,7 +311,7 @@ def test_what_cannot_be_shared_leaves_nothing_behind(turn: str) -> None:
   %m = arith.index_cast %n : i64 to index
   %most = arith.constant 4096 : index
   %e = arith.minsi %m, %most : index
-  {turn}
+  {iteration}
     loop.yield
   }}
   func.return

@@ -237,7 +237,7 @@ def test_an_index_may_be_padded_and_a_view() -> None:
 
 
 def test_a_nest_in_a_shared_loop_picks_by_what_the_loop_names() -> None:
-    """The index is a view that the loop moves, as is the row that is written: turns are independent."""
+    """The index is a view that the loop moves, as is the row that is written: iterations are independent."""
     id_kind, row_kind = (f"memref<{k}, strided<[1], offset: ?>>" for k in ("1xi64", "4xf32"))
     args = "%ids: memref<8xi64>, %t: memref<9x4xf32>, %y: memref<8x4xf32> {inarch.result}"
     text = f"""func.func @f({args}) {{

@@ -65,14 +65,14 @@ func.func @main(%n: memref<3xi64>, %out: memref<2xi64> {inarch.result}) {
   }
   func.return
 }"""
-"""How many turns there are, and the index of the last one."""
+"""How many iterations there are, and the index of the last one."""
 
 LARGEST = (1 << 63) - 1
 
 
 @pytest.mark.every_case(reason="each is an end of a range")
 @pytest.mark.parametrize(
-    ("bounds", "turns", "last"),
+    ("bounds", "iterations", "last"),
     [
         ((0, 5, 1), 5, 4),
         ((0, 6, 2), 3, 4),
@@ -88,12 +88,12 @@ LARGEST = (1 << 63) - 1
         ((-LARGEST, LARGEST, LARGEST), 2, 0),
     ],
 )
-def test_bounds_and_steps(bounds: tuple[int, int, int], turns: int, last: int) -> None:
+def test_bounds_and_steps(bounds: tuple[int, int, int], iterations: int, last: int) -> None:
     """By definition and compiled: none is begun for an index that 64 bits do not hold."""
     context = new_context()
     module = parse_module(context, COUNTED, "counted")
     given = np.array(bounds, np.int64)
-    wanted = np.array([turns, last], np.int64)
+    wanted = np.array([iterations, last], np.int64)
     (found,) = execute(module, [given], context)
     np.testing.assert_array_equal(found, wanted)
     (found,) = execute_compiled(module, [given], context)

@@ -1,4 +1,4 @@
-"""Of two loops whose turns threads may share, the inner one is, where the outer one has too few turns."""
+"""Of two parallel loops the inner one is shared where the outer one has too few iterations."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_parallel_loop_that_threads_cannot_share_is_an_error(
     done = run(["compile", str(path), "--emit=c", "-o", str(tmp_path / "x.c"), "-q"])
     assert (done.code, done.err) == (
         1,
-        f"{path}:{line}:5: error: expected a parallel loop whose turns threads can share, found one of "
+        f"{path}:{line}:5: error: expected a parallel loop whose iterations threads can share, found one of "
         f"%i {why}; make it serial, or make the loop around it the parallel one\n",
     )
     assert (

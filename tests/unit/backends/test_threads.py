@@ -78,9 +78,9 @@ def test_eight_threads_call_and_load_at_once(model: Path) -> None:
     wrong: list[int] = []
 
     def call(number: int) -> None:
-        for turn in range(effort(8, 20)):
+        for iteration in range(effort(8, 20)):
             module = inarch.load(model)
-            if _bits(module(x, w, threads=1 + (number + turn) % 4)) != expected:
+            if _bits(module(x, w, threads=1 + (number + iteration) % 4)) != expected:
                 wrong.append(number)
 
     threads = [Thread(target=call, args=(number,)) for number in range(8)]
@@ -113,9 +113,9 @@ expected = bits(shared.run(feeds, threads=1))
 wrong = []
 
 def call(number):
-    for turn in range(int(sys.argv[2])):  # one module of all, and one that comes and goes
-        module = shared if (number + turn) % 2 else inarch.load(path)
-        if bits(module.run(feeds, threads=1 + (number + turn) % 4)) != expected:
+    for iteration in range(int(sys.argv[2])):  # one module of all, and one that comes and goes
+        module = shared if (number + iteration) % 2 else inarch.load(path)
+        if bits(module.run(feeds, threads=1 + (number + iteration) % 4)) != expected:
             wrong.append(number)
         del module
 
@@ -333,7 +333,11 @@ def _built(folder: Path, *flags: str) -> Path:
 def _run(harness: Path, what: str, threads: int = 3) -> str:
     """What it prints; 0 threads: their number is not said."""
     done = subprocess.run(
-        [str(harness), what, str(effort(4, 40))],  # turns of each caller, and half as many forks
+        [
+            str(harness),
+            what,
+            str(effort(4, 40)),
+        ],  # iterations of each caller, and half as many forks
         env={**os.environ, "INARCH_NUM_THREADS": str(threads or "")},
         capture_output=True,
         text=True,

@@ -78,8 +78,10 @@ def test_b_is_prefetched_along_the_reduction_that_has_steps(
 
 
 @pytest.mark.parametrize("steps", [103, 2])
-@pytest.mark.parametrize("turns", [2, 5, 40])
-def test_calls_on_a_panel_of_b_bring_the_next_one(tmp_path: Path, steps: int, turns: int) -> None:
+@pytest.mark.parametrize("iterations", [2, 5, 40])
+def test_calls_on_a_panel_of_b_bring_the_next_one(
+    tmp_path: Path, steps: int, iterations: int
+) -> None:
     """All of its lines; also where a reduction has fewer steps than a round of the loop."""
     gemm = MICROKERNELS["gemm-f32"]
     params = {"MR": ROWS, "NV": 2, "VL": LANES}
@@ -87,9 +89,10 @@ def test_calls_on_a_panel_of_b_bring_the_next_one(tmp_path: Path, steps: int, tu
     width, rounds = 2 * LANES, 103 if steps == 2 else 1
     panel = rounds * steps * width
     strides = f"{STEPS}, 1, 1, {steps * width}, {width}, {LANES}, 1, {COLUMNS}, {LANES}, 1"
-    share = -(-panel // turns)
-    call = f"{one.symbol}_ahead(A, B, C, {strides}, {rounds}, {steps}, B + {panel} + t * {share}, {turns});"
-    loop = f"for (int64_t t = 0; t < {turns}; t++) {{ {call} }}"
+    share = -(-panel // iterations)
+    later = f"B + {panel} + t * {share}, {iterations}"
+    call = f"{one.symbol}_ahead(A, B, C, {strides}, {rounds}, {steps}, {later});"
+    loop = f"for (int64_t t = 0; t < {iterations}; t++) {{ {call} }}"
     asked = _offsets(tmp_path, instance_source(one), loop, 1 << 17)
     lines = {x // 16 for x in asked}
     assert lines >= set(range(panel // 16 + 1, 2 * panel // 16))

@@ -69,7 +69,7 @@ def _tensorized(rest: str = "", *, mode: str = " parallel") -> tuple[list[PackOp
     return packs, loop
 
 
-def test_a_copy_that_serves_all_turns_is_made_once() -> None:
+def test_a_copy_that_serves_all_iterations_is_made_once() -> None:
     """B is packed before the loop, whose calls all read it."""
     (pack,), loop = _tensorized()
     assert pack.parent is loop.parent
@@ -80,6 +80,6 @@ STORED = f"""%z = arith.constant 0 : index
     memref.store %e, %b[%z, %z] : memref<96x64xf32>"""
 
 
-def test_a_copy_of_what_the_loop_writes_is_made_in_each_turn() -> None:
+def test_a_copy_of_what_the_loop_writes_is_made_in_each_iteration() -> None:
     packs, loop = _tensorized(STORED, mode="")
     assert [pack.parent_op() for pack in packs] == [loop] * len(packs)

@@ -93,14 +93,14 @@ def cases(dtype: str, target: str) -> list[tuple[str, int]]:
     # Narrow integers are compared as i32.
     widths = {nbytes // DTYPES[dtype].nbytes, nbytes // max(4, DTYPES[dtype].nbytes)}
     nodes = [node for node, dtypes in OPS.items() if dtype in dtypes]
-    turn = EVERY.index(dtype)
+    iteration = EVERY.index(dtype)
     return [
         (node, max(3, vectors * lanes + more))
         for lanes in sorted(widths)
         for number, node in enumerate(nodes)
         for vectors in VECTORS
         for at, more in enumerate(BESIDE)
-        if SOAK or ((number + vectors + turn) % 6 == 0 and (number // 6 + vectors) % 3 == at)
+        if SOAK or ((number + vectors + iteration) % 6 == 0 and (number // 6 + vectors) % 3 == at)
     ]
 
 

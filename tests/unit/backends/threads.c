@@ -48,12 +48,12 @@ static void check(void)
     free(y);
 }
 
-static int turns = 40;
+static int iterations = 40;
 
 static void *hammer(void *argument)
 {
     shared_set_threads((int32_t)(intptr_t)argument % 4);
-    for (int turn = 0; turn < turns; turn++) {
+    for (int iteration = 0; iteration < iterations; iteration++) {
         check();
     }
     return NULL;
@@ -92,7 +92,7 @@ static void call_within(void *context, int64_t begin, int64_t end, int32_t part)
 int main(int count, char **words)
 {
     const char *what = count > 1 ? words[1] : "";
-    turns = count > 2 ? atoi(words[2]) : turns;
+    iterations = count > 2 ? atoi(words[2]) : iterations;
     for (int i = 0; i < M * K; i++) {
         x[i] = (float)(i % 17 - 8) / 64;
     }
@@ -117,7 +117,7 @@ int main(int count, char **words)
         for (intptr_t i = 0; i < CALLERS; i++) {
             pthread_create(&threads[i], NULL, hammer, (void *)i);
         }
-        for (int i = 0; what[0] == 'f' && 2 * i < turns; i++) {
+        for (int i = 0; what[0] == 'f' && 2 * i < iterations; i++) {
             const pid_t child = fork();
             if (child == 0) {
                 alarm(20); /* a child that hangs fails */

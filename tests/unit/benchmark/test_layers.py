@@ -278,7 +278,7 @@ def test_what_a_step_reads_is_no_step() -> None:
     module = import_model(model, context, target="generic")
     lower(context, module, "kernel")
     (step,) = split_steps(module)
-    assert (step.kernel, step.shared_turns) == ("scf.if", 0)
+    assert (step.kernel, step.shared_iterations) == ("scf.if", 0)
     module.verify()
 
 

@@ -62,7 +62,7 @@ def test_a_model_is_measured_against_onnxruntime(model: Path) -> None:
     assert re.search(r"^inarch +[\d.]+ +[\d.]+$", alone.out, re.MULTILINE)
 
 
-def test_several_targets_and_threads_are_measured_in_turn(model: Path) -> None:
+def test_several_targets_and_threads_are_measured_in_iteration(model: Path) -> None:
     """A row each, as far as this computer can run them; a profile is of one."""
     other = {"aarch64": "x86-64"}.get(TARGET, "aarch64")
     command = ["bench", str(model), "--dim", "batch=4", "--rounds", "1", "--peers", "none"]
@@ -131,7 +131,7 @@ def test_an_artifact_is_measured_as_it_is(model: Path) -> None:
 
 
 def test_a_profile_says_which_loops_threads_share(tmp_path: Path) -> None:
-    """As many turns as `explain` says, beside the kernel; on one thread there are none."""
+    """As many iterations as `explain` says, beside the kernel; on one thread there are none."""
     path = tmp_path / "product.mlir"
     t = "tensor<96x512xf32>, tensor<512x256xf32> -> tensor<96x256xf32>"
     path.write_text(
@@ -141,16 +141,18 @@ def test_a_profile_says_which_loops_threads_share(tmp_path: Path) -> None:
     command = ["bench", str(path), "--rounds", "1", "--target", TARGET, "--profile"]
     found = json.loads(run([*command, "--json", "-"]).out)
     told = json.loads(run(["explain", str(path), "--target", TARGET, "--json"]).out)
-    turns = {one["turns"] for one in told["threads"] if one["loop"]}
-    assert turns
-    assert {step["shared_turns"] for step in found["steps"] if step["shared_turns"]} == turns
+    iterations = {one["iterations"] for one in told["threads"] if one["loop"]}
+    assert iterations
+    assert {
+        step["shared_iterations"] for step in found["steps"] if step["shared_iterations"]
+    } == iterations
     lines = run(command).out.splitlines()
-    step = next(each for each in found["steps"] if each["shared_turns"])
-    assert any(f" {step['shared_turns']}  {step['kernel']}" in line for line in lines)
+    step = next(each for each in found["steps"] if each["shared_iterations"])
+    assert any(f" {step['shared_iterations']}  {step['kernel']}" in line for line in lines)
     shared = json.loads(run([*command, "--threads", "2", "--json", "-"]).out)
     assert shared["threads"] == 2
-    kernels = [(step["kernel"], step["shared_turns"]) for step in found["steps"]]
-    assert [(step["kernel"], step["shared_turns"]) for step in shared["steps"]] == kernels
+    kernels = [(step["kernel"], step["shared_iterations"]) for step in found["steps"]]
+    assert [(step["kernel"], step["shared_iterations"]) for step in shared["steps"]] == kernels
     assert "2 threads, 1 rounds" in run([*command, "--threads", "2"]).out
 
 
@@ -190,8 +192,8 @@ def test_a_profile_has_every_kernel(model: Path) -> None:
     assert done.code == 0, done.err
     assert f"{len(found['steps'])} kernels, " in done.out
     assert all(step["kernel"] in done.out for step in found["steps"])
-    assert all(step["shared_turns"] == 0 for step in found["steps"]), "it has no work to share"
-    assert "turns: of the loop that threads share in a call; -: none." in done.out
+    assert all(step["shared_iterations"] == 0 for step in found["steps"]), "it has no work to share"
+    assert "iterations: of the loop that threads share in a call; -: none." in done.out
     wrong = run([*BENCH, "--profile"])
     assert wrong.err == "error: --profile: it is for a model; layers list their steps with --json\n"
     wrong = run([*BENCH, "--threads", "2"])

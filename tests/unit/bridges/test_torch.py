@@ -239,11 +239,11 @@ def test_threads_and_many_calls(functions: tuple[Any, Any]) -> None:
     def work(seed: int) -> None:
         torch.set_num_threads(1)
         x, s, y = torch.full((2, 3), float(seed)), torch.tensor(2.0), torch.empty(2, 3)
-        for turn in range(300):
+        for iteration in range(300):
             main(x, s, out=y)
             if not torch.equal(y, (x + W) * 2):
                 failures.append(f"{seed}: {y}")
-            if turn % 50 == 0:
+            if iteration % 50 == 0:
                 with pytest.raises(RuntimeError, match=r"expected f32\[\]"):
                     main(x, x)
 
@@ -573,12 +573,12 @@ def test_update_rules_are_those_of_torch_optim() -> None:
         torch.optim.SGD([theirs[0]], lr=0.1, momentum=0.9),
         torch.optim.Adam([theirs[1]], lr=0.01),
     )
-    for turn in range(1, 6):
+    for iteration in range(1, 6):
         g = torch.randn(50, generator=generator)
         for parameter, optimizer in zip(theirs, optimizers, strict=True):
             parameter.grad = g.clone()
             optimizer.step()
         step(ours[0], m, g, 0.1, 0.9, 0.0)
-        adam(ours[1], m1, v, g, 0.01, 0.9, 0.999, 1e-8, 1 - 0.9**turn, 1 - 0.999**turn)
+        adam(ours[1], m1, v, g, 0.01, 0.9, 0.999, 1e-8, 1 - 0.9**iteration, 1 - 0.999**iteration)
         for own, other in zip(ours, theirs, strict=True):
             torch.testing.assert_close(own, other.detach(), rtol=1e-5, atol=1e-6)

@@ -401,13 +401,13 @@ int main(int count, char **files)
     }
     uint64_t random = 88172645463325252u;
     int found = 0, refused = 0;
-    for (int turn = 0; turn < 30000; turn++) {
+    for (int iteration = 0; iteration < 30000; iteration++) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         /* The last bytes say where things are: cut there, or changed. */
-        const size_t rest = turn % 3 == 1 ? size - random % 900 : size;
+        const size_t rest = iteration % 3 == 1 ? size - random % 900 : size;
         unsigned char *copy = malloc(rest);
         memcpy(copy, whole, rest);
-        for (int i = 0; i < turn % 3; i++) {
+        for (int i = 0; i < iteration % 3; i++) {
             copy[rest - 1 - (random >> (8 + 16 * i)) % 5000] = (unsigned char)(random >> (40 + 8 * i));
         }
         const char *why = "";

@@ -30,7 +30,7 @@ update = "for i in N: m[i] = mu * m[i] + g[i]\\nfor i in N: w[i] = w[i] - m[i]"
 step = inarch.compute(update, arguments="w, g, m, mu")
 cast = inarch.compute("for i in N: C[i] = f32(s)", arguments="C, s")
 seen = set()
-for turn in range(int(sys.argv[1])):
+for iteration in range(int(sys.argv[1])):
     form = choose.choice(["made", "last", "out", "name", "place", "input"])
     n, dtype = choose.choice([3, 4][:int(sys.argv[2])]), np.float32
     a, b = (rng.normal(size=n).astype(dtype) for _ in range(2))

@@ -335,11 +335,11 @@ def test_tolerances_by_kind_of_dtype() -> None:
 def test_metrics_by_their_equations() -> None:
     """Against NumPy; equal infinities are no difference, other ones are no number."""
     generator = np.random.default_rng(0)
-    for turn in range(50):
-        shape = [(7,), (3, 4), (2, 1, 5)][turn % 3]
+    for iteration in range(50):
+        shape = [(7,), (3, 4), (2, 1, 5)][iteration % 3]
         e = generator.standard_normal(shape).astype(np.float32)
         f = e + generator.standard_normal(shape).astype(np.float32) * np.float32(
-            10.0 ** -(turn % 5)
+            10.0 ** -(iteration % 5)
         )
         d = (f.astype(np.float64) - e).ravel()
         wide = e.astype(np.float64).ravel()

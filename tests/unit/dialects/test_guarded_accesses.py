@@ -86,12 +86,12 @@ def _context() -> Context:
     return new_context()
 
 
-def refusal(uses: list[Guarded], turns: int) -> str | None:
+def refusal(uses: list[Guarded], iterations: int) -> str | None:
     body = "".join(use.text(number) for number, use in enumerate(uses))
     module = parse_module(
         _context(),
         "func.func @f(%a: memref<99xf32>, %z: memref<9x9xf32>) {\n"
-        f"loop.for %i = 0 to {turns} parallel {{\n{body}  loop.yield\n}}\nfunc.return\n}}\n",
+        f"loop.for %i = 0 to {iterations} parallel {{\n{body}  loop.yield\n}}\nfunc.return\n}}\n",
         "<text>",
     )
     try:
@@ -108,7 +108,7 @@ COUNT = effort(60, 120)
 @given(accesses(writes=True), st.lists(st.booleans(), max_size=1), st.data())
 @settings(max_examples=COUNT, deadline=None, phases=[Phase.generate])
 def _check(first: Guarded, more: list[bool], data: st.DataObject) -> None:
-    turns = data.draw(st.integers(2, 5))
+    iterations = data.draw(st.integers(2, 5))
     uses = [first]
     for writes in more:
         other = data.draw(accesses(writes=writes))
@@ -118,11 +118,11 @@ def _check(first: Guarded, more: list[bool], data: st.DataObject) -> None:
         uses.append(other)
     conflicts = {
         (i, j)
-        for i, j in itertools.permutations(range(turns), 2)
+        for i, j in itertools.permutations(range(iterations), 2)
         for x, y in itertools.product(uses, uses)
         if x.writes and x.elements(i) & y.elements(j)
     }
-    message = refusal(uses, turns)
+    message = refusal(uses, iterations)
     kind = "dependent" if conflicts else "independent"
     SEEN[f"{kind}, {'accepted' if message is None else 'refused'}"] += 1
     if message is None:

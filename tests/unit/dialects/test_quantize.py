@@ -73,17 +73,17 @@ def test_reference_and_compiled_code_are_the_equation(dtype: str) -> None:
     ops: list[Any] = []
     inputs: list[Array] = []
     results: list[Array] = []
-    for turn in range(6) if SOAK else (0, 3, 4):
-        axis, is_vector = turn % 3, turn % 2 == 0
+    for iteration in range(6) if SOAK else (0, 3, 4):
+        axis, is_vector = iteration % 3, iteration % 2 == 0
         size = (shape[axis],) if is_vector else ()
-        spread = 3.0 if turn < 2 else float(limits.max) * 0.7
+        spread = 3.0 if iteration < 2 else float(limits.max) * 0.7
         x = (generator.standard_normal(shape) * spread).astype(np.float32)
         x.flat[:5] = [np.nan, np.inf, -np.inf, 0.5, -2.5]
         scale = np.asarray(generator.choice([0.5, 1.0, 0.37, 2.0], size), np.float32)
         zero = np.asarray(generator.integers(limits.min, limits.max, ()), limits.dtype)
-        if turn == 4:
+        if iteration == 4:
             zero = np.asarray(generator.integers(0, 4, size), limits.dtype)
-        sign = -1 if turn in (2, 4) else 1
+        sign = -1 if iteration in (2, 4) else 1
         properties: dict[str, Any] = (
             {"axis": axis if sign > 0 else axis - 3} if is_vector or zero.ndim else {}
         )
@@ -91,7 +91,7 @@ def test_reference_and_compiled_code_are_the_equation(dtype: str) -> None:
         op = QuantizeOp.make(*values(x, scale, zero), to=to, **properties)
         expected = quantized(x, scale, zero, axis, dtype)
         np.testing.assert_array_equal(op.reference(x, scale, zero), expected)
-        wide = scale if turn % 2 else np.asarray(scale * 8, np.int32)
+        wide = scale if iteration % 2 else np.asarray(scale * 8, np.int32)
         back = DequantizeOp.make(*values(expected, wide, zero), **properties)
         again = dequantized(expected, wide, zero, axis)
         np.testing.assert_array_equal(back.reference(expected, wide, zero), again)

@@ -97,8 +97,10 @@ class _Lowered:
     def dear(self) -> str:
         """The nests with the most multiply-adds that no kernel does."""
         left = [nest for nest in self.kernels.nests if nest.taken is None and nest.multiply_adds]
-        left.sort(key=lambda nest: nest.turns * nest.multiply_adds, reverse=True)
-        return "; ".join(f"{nest.location} ({nest.iterators}) x {nest.turns}" for nest in left[:3])
+        left.sort(key=lambda nest: nest.iterations * nest.multiply_adds, reverse=True)
+        return "; ".join(
+            f"{nest.location} ({nest.iterators}) x {nest.iterations}" for nest in left[:3]
+        )
 
 
 def scalar_functions(module: ModuleOp) -> list[str]:
@@ -171,7 +173,7 @@ def test_no_pass_makes_the_whole_dearer(path: Path, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS if SOAK else TARGETS[:1])
-def test_steps_of_a_recurrence_are_turns_of_one_loop(target: str, tmp_path: Path) -> None:
+def test_steps_of_a_recurrence_are_iterations_of_one_loop(target: str, tmp_path: Path) -> None:
     """How many kernels there are does not depend on how many steps; what they take in a call does."""
     found: list[int] = []
     cycles: list[float] = []
@@ -182,7 +184,7 @@ def test_steps_of_a_recurrence_are_turns_of_one_loop(target: str, tmp_path: Path
         lowered = _Lowered(target, path, default_pipeline())
         found.append(len(lowered.kernels.nests))
         steps = [nest for nest in lowered.kernels.nests if nest.function != "main"]
-        assert {nest.turns for nest in steps} == {frames}
+        assert {nest.iterations for nest in steps} == {frames}
         cycles.append(sum(nest.cycles for nest in steps))
     assert found[0] == found[1], f"nsnet2 on {target}: {found} nests of 8 and of 24 frames"
     assert cycles[1] == pytest.approx(3 * cycles[0], rel=0.05)

@@ -63,7 +63,7 @@ CASES = {
         "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o) "
         "{ d = Identity(c) t = Tanh(s) o = Add(t, x) }>(m, , x)",
     ),
-    "Loop whose turns take other slices": (
+    "Loop whose iterations take other slices": (
         "float[3] x",
         "m = Constant<value=int64 {3}>() w, y = Loop<"
         "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[1] o) "
@@ -89,7 +89,7 @@ CASES = {
         "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) "
         "{ h = Constant<value=int64 {2}>() d = Less(i, h) t = Add(s, x) }>(m, , x)",
     ),
-    "Loop of no turns": (
+    "Loop of no iterations": (
         "float[3] x",
         "m = Constant<value=int64 {0}>() z = Loop<"
         "body = b (int64 i, bool c, float[3] s) => (bool c, float[3] t) "
@@ -161,8 +161,8 @@ def test_as_onnxruntime(name: str, condition: bool) -> None:
     np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
 
 
-def test_a_loop_is_one_whatever_its_turns() -> None:
-    """Compiled, with the number of the turn, which counts in 64 bits."""
+def test_a_loop_is_one_whatever_its_iterations() -> None:
+    """Compiled, with the number of the iteration, which counts in 64 bits."""
     nodes = f"m = Constant<value=int64 {{5000}}>() w, y = Loop<{TURN}>(m, , z)"
     model = parse("float[3] x, float[3] z", nodes)
     (loop,) = [op for op in import_onnx(model, new_context()).walk() if isinstance(op, ScanOp)]
@@ -221,9 +221,9 @@ def test_one_branch_runs(condition: bool) -> None:
         (
             "float[3] x, int64 m",
             f"w, y = Loop<{TURN}>(m, , x)",
-            "<model>: unsupported: Loop: an output of each turn, whose number is computed at run time "
-            "(carry a state with room for all turns, and write to it with ScatterND where the turn's number "
-            "says) ('w'); where it is always the same, give it to the "
+            "<model>: unsupported: Loop: an output of each iteration, whose number is computed at run time "
+            "(carry a state with room for all iterations, and write to it with ScatterND where the "
+            "iteration's number says) ('w'); where it is always the same, give it to the "
             "compiler: --value m=...",
         ),
         (
@@ -232,9 +232,9 @@ def test_one_branch_runs(condition: bool) -> None:
             "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o) "
             "{ t = Add(s, z) q = ReduceMax<keepdims=0>(t) k = Constant<value_float=9.0>() d = Less(q, k) "
             "o = Neg(t) }>(m, , x)",
-            "<model>: unsupported: Loop: an output of each turn, whose number is computed at run time "
-            "(carry a state with room for 9000 turns, and write to it with ScatterND where the turn's number "
-            "says) ('w')",
+            "<model>: unsupported: Loop: an output of each iteration, whose number is computed at run time "
+            "(carry a state with room for 9000 iterations, and write to it with ScatterND where the "
+            "iteration's number says) ('w')",
         ),
         (
             "float[3] x, int64 m",

@@ -1,4 +1,4 @@
-"""Loops of ONNX whose number of turns is computed, against onnxruntime and onnx's evaluator."""
+"""Loops of ONNX whose number of iterations is computed, against onnxruntime and onnx's evaluator."""
 
 from __future__ import annotations
 
@@ -72,18 +72,18 @@ CASES = {
     "(float b, float[1] q) { f = Constant<value_ints=[1]>() q = Loop<body = h (int64 i, bool k, float[1] s) "
     "=> (bool d, float[1] t) { t = Add(s, p) d = Identity(k) }>(m, , p) b = ReduceSum<keepdims=0>(q) }>"
     "(o, r) w = Neg(v)",
-    "outputs of each turn that nothing takes": "y, e, o = Loop<body = b (int64 i, bool k, float[3] s) => "
+    "dead outputs of each iteration": "y, e, o = Loop<body = b (int64 i, bool k, float[3] s) => "
     "(bool d, float[3] t, int64 j, float[3] u) { t = Add(s, x) u = Neg(t) j = Identity(i) "
     "h = ReduceSum<keepdims=0>(t) l = Constant<value_float=2.0>() d = Less(h, l) }>(m, c, z) w = Neg(y)",
     "a most that is known": "n = Constant<value=int64 {5}>() y, o = Loop<"
     "body = b (int64 i, bool k, float[3] s) => (bool d, float[3] t, float[3] u) "
     "{ t = Add(s, x) u = Neg(t) d = Less(i, m) }>(n, c, z) w = Neg(y)",
-    "turns in a state with room": "n = Constant<value=int64 {5}>() r = Constant<value_ints=[5, 3]>() "
+    "iterations in a state with room": "n = Constant<value=int64 {5}>() r = Constant<value_ints=[5, 3]>() "
     "f = Constant<value_float=0.0>() q = Expand(f, r) v, y = Loop<body = b (int64 i, bool k, float[3] s, "
     "float[5, 3] p) => (bool d, float[3] t, float[5, 3] o) { t = Add(s, x) a = Constant<value_ints=[1, 1]>() "
     "j = Reshape(i, a) e = Constant<value_ints=[1, 3]>() u = Reshape(t, e) o = ScatterND(p, j, u) "
     "d = Less(i, m) }>(n, c, z, q) w = Neg(v)",
-    "turns that are known, and many": "n = Constant<value=int64 {2000}>() y = Loop<"
+    "iterations that are known, and many": "n = Constant<value=int64 {2000}>() y = Loop<"
     "body = b (int64 i, bool k, float[3] s) => (bool d, float[3] t) "
     "{ t = Add(s, x) l = Constant<value=int64 {1500}>() d = Less(i, l) }>(n, , z) w = Neg(y)",
 }  # fmt: skip
@@ -104,7 +104,8 @@ def oracle_of(name: str, model: onnx.ModelProto) -> Callable[[dict[str, Any]], l
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     oracles = [session.run]
-    # A condition that is left out, onnx's evaluator takes for false; outputs of no turns it does not make.
+    # A condition that is left out, onnx's evaluator takes for false; outputs of no iterations it does not
+    # make.
     if ", ," not in CASES[name] and ", o = Loop" not in CASES[name]:
         evaluator: Any = onnx.reference.ReferenceEvaluator(model)
         oracles.append(evaluator.run)
@@ -112,10 +113,10 @@ def oracle_of(name: str, model: onnx.ModelProto) -> Callable[[dict[str, Any]], l
 
 
 def feeds() -> Iterator[dict[str, Any]]:
-    """Each number of turns, of which one is none, and both conditions."""
+    """Each number of iterations, of which one is none, and both conditions."""
     x, z = np.array([1, -2, 3], np.float32), np.array([0.5, 4, -8], np.float32)
-    for turns, condition in itertools.product((0, 1, 2, 3, 6, -3), (True, False)):
-        yield {"m": np.array(turns), "c": np.array(condition), "x": x, "z": z}
+    for iterations, condition in itertools.product((0, 1, 2, 3, 6, -3), (True, False)):
+        yield {"m": np.array(iterations), "c": np.array(condition), "x": x, "z": z}
 
 
 def check(found: Iterable[Any], wanted: list[list[Any]], inputs: dict[str, Any]) -> None:
@@ -133,7 +134,7 @@ def test_loops(name: str) -> None:
     context = new_context()
     module = import_onnx(model, context)
     ops = [*module.walk()]
-    assert len(ops) < 40, "copies of turns"
+    assert len(ops) < 40, "copies of iterations"
     whiles = [op for op in ops if isinstance(op, WhileOp)]
     assert len(whiles) == (2 if name == "a loop in a loop" or "around" in name else 1)
     wanted = oracle_of(name, model)

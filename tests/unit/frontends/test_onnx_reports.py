@@ -272,26 +272,26 @@ def test_our_own_prefix() -> None:
 # ------------------------------------------------------------------------------------ control
 
 
-@pytest.mark.parametrize("turns", [5, 50_000])
-def test_a_loop_whose_condition_is_from_outside(turns: int) -> None:
+@pytest.mark.parametrize("iterations", [5, 50_000])
+def test_a_loop_whose_condition_is_from_outside(iterations: int) -> None:
     nodes = (
         "y = Loop<body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) "
         "{ d = Identity(go) t = Add(s, one) }>(n, yes, x)"
     )
     model = parse(nodes, "float[2] x, bool go", "float[2] y")
     for name, value in {
-        "n": np.array(turns, np.int64),
+        "n": np.array(iterations, np.int64),
         "yes": np.array(True),
         "one": f32(1),
     }.items():
         model.graph.initializer.append(numpy_helper.from_array(value, name))
     module, x = inarch.compile(model), f32([0, 1])
     np.testing.assert_array_equal(module(x, np.array(False)), x + 1)
-    np.testing.assert_array_equal(module(x, np.array(True)), x + turns)
+    np.testing.assert_array_equal(module(x, np.array(True)), x + iterations)
 
 
-@pytest.mark.parametrize("turns", [0, 1, 3])
-def test_outputs_of_no_turns_are_empty(turns: int) -> None:
+@pytest.mark.parametrize("iterations", [0, 1, 3])
+def test_outputs_of_no_iterations_are_empty(iterations: int) -> None:
     nodes = (
         "y, z = Loop<body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t, float[1,2] o) "
         "{ d = Identity(c) t = Add(s, s) o = Unsqueeze(t, k) }>(n, , x) "
@@ -300,19 +300,19 @@ def test_outputs_of_no_turns_are_empty(turns: int) -> None:
     )
     model = parse(
         nodes,
-        f"float[2] x, float[{turns},2] q",
-        f"float[2] y, float[{turns},1,2] z, float[2] u, float[{turns},2] v",
+        f"float[2] x, float[{iterations},2] q",
+        f"float[2] y, float[{iterations},1,2] z, float[2] u, float[{iterations},2] v",
     )
-    for name, value in {"n": np.array(turns, np.int64), "k": np.array([0], np.int64)}.items():
+    for name, value in {"n": np.array(iterations, np.int64), "k": np.array([0], np.int64)}.items():
         model.graph.initializer.append(numpy_helper.from_array(value, name))
-    x, q = f32([1, 2]), np.ones((turns, 2), np.float32)
+    x, q = f32([1, 2]), np.ones((iterations, 2), np.float32)
     y, z, u, v = evaluate(model, x, q, shapes={"q": q.shape})
-    np.testing.assert_array_equal(y, x * 2**turns)
+    np.testing.assert_array_equal(y, x * 2**iterations)
     np.testing.assert_array_equal(
-        z, [[x * 2 ** (t + 1)] for t in range(turns)] or np.empty((0, 1, 2))
+        z, [[x * 2 ** (t + 1)] for t in range(iterations)] or np.empty((0, 1, 2))
     )
-    np.testing.assert_array_equal(u, x + turns)
-    np.testing.assert_array_equal(v, [-(x + t + 1) for t in range(turns)] or np.empty((0, 2)))
+    np.testing.assert_array_equal(u, x + iterations)
+    np.testing.assert_array_equal(v, [-(x + t + 1) for t in range(iterations)] or np.empty((0, 2)))
 
 
 # ------------------------------------------------------------------------------------ the rest

@@ -175,7 +175,7 @@ def fixture_racing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_race_is_reported(racing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads do share the loop: where each one does also the turn behind its own, that is seen."""
+    """Threads do share the loop: where each one does also the iteration behind its own, that is seen."""
     context = new_context()
     sound = sanitized(
         context, parse_module(context, RACE), tmp_path / "sound.so", "native", checks=RACES

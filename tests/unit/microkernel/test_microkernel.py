@@ -199,7 +199,7 @@ X86_ASM = r"""
     .globl triple
     .type triple, @function
 triple:
-    mov $N, %r9d            // one element a turn
+    mov $N, %r9d            // one element an iteration
 .Lnext:
     mov (%rdi), %eax
     lea (%rax,%rax,2), %eax

@@ -429,7 +429,7 @@ def test_faults_are_caught() -> None:
 def test_shared_buffers_are_found() -> None:
     """Two threads that call the kernel at once get each other's numbers; each by itself is right.
 
-    Whether they meet is up to the system: where it gives them turns, another try has to see it. What they
+    Whether they meet is up to the system: where it gives them iterations, another try has to see it. What they
     could meet in is seen each time.
     """
     volatile = SHARED[2]  # which no compiler keeps in registers

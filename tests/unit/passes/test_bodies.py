@@ -44,7 +44,7 @@ _BODY = f"""%s: {_T}, %v: {_W}):
     %q = graph.tanh %p : {_T} -> {_T}"""
 _LOOPS = {
     "scan": f"""
-  %y = graph.scan 5 turns from(%x) each() all(%w) backward [] : ({_T}, {_W}) -> ({_T}) {{
+  %y = graph.scan 5 iterations from(%x) each() all(%w) backward [] : ({_T}, {_W}) -> ({_T}) {{
   ^bb0({_BODY}
     graph.yield %q : {_T}
   }}""",
@@ -59,7 +59,7 @@ _LOOPS = {
 
 @pytest.mark.parametrize("kind", _LOOPS)
 def test_weights_that_come_at_run_time_are_laid_out_before_the_loop(kind: str) -> None:
-    """As a kernel wants them: a turn writes nothing of their size."""
+    """As a kernel wants them: an iteration writes nothing of their size."""
     text = f"""func.func @main(%n: tensor<i64>, %c: tensor<i1>, %x: {_T}, %w: {_W}) -> {_T} {{{_LOOPS[kind]}
   func.return %y : {_T}
 }}"""

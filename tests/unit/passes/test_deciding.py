@@ -107,7 +107,7 @@ def has_cycle(block: Block, units: Sequence[Sequence[Operation]]) -> bool:
 
 
 @dataclass
-class Turn:
+class Iteration:
     """What the deciders of one program share: its regions as they are now, of all backends."""
 
     units: list[list[Operation]] = field(default_factory=list[list[Operation]])
@@ -128,7 +128,7 @@ class Decider:
     random: Random
     is_legal: bool
     """Whether it only decides what is."""
-    turn: Turn
+    iteration: Iteration
     made: list[str] = field(default_factory=list[str])
     broke: str = ""
     """What it did that is not legal."""
@@ -138,7 +138,7 @@ class Decider:
         if whole:
             parent = whole[0].ops[0].parent_block()
             assert parent is not None
-            self.turn.begin(self, parent)
+            self.iteration.begin(self, parent)
         while whole and self.random.random() < 0.7:
             region = whole.pop(self.random.randrange(len(whole)))
             decision, units = self._choose(region, whole)
@@ -147,14 +147,14 @@ class Decider:
             block = region.ops[0].parent_block()
             assert block is not None
             gone = set(region.ops) | {op for unit in units for op in unit}
-            rest = [ops for ops in self.turn.units if not gone & {*ops}]
+            rest = [ops for ops in self.iteration.units if not gone & {*ops}]
             if has_cycle(block, [*rest, *units]):
                 if self.is_legal:
                     whole.append(region)
                     continue
                 self.broke = type(decision).__name__
             else:
-                self.turn.units = [*rest, *units]
+                self.iteration.units = [*rest, *units]
             if isinstance(decision, Merge):
                 whole = [one for one in whole if one not in decision.regions]
             self.made.append(type(decision).__name__)
@@ -220,7 +220,7 @@ def test_random_decisions_and_costs_leave_a_legal_program_that_computes_the_same
 def decide_at_random(seed: int) -> list[Decider]:
     random = Random(seed)
     made = program(seed)
-    shared = Turn()
+    shared = Iteration()
     deciders = [Decider(Random(seed + 100 + n), seed % 4 > 0, shared) for n in range(2)]
     pattern = named("pair", op("relu", op("add", any_(), any_())))
     lists = [("add", "relu", "neg"), ("add", "sub", "tanh", "relu")]
@@ -290,7 +290,7 @@ def test_regions_that_would_wait_for_each_other_are_refused() -> None:
 def test_what_was_decided_at_random_compiles_to_what_numpy_does(seed: int) -> None:
     made = program(seed, 24)
     for name in ("one", "two"):
-        decider = Decider(Random(seed), True, Turn())
+        decider = Decider(Random(seed), True, Iteration())
         ops = ("add", "relu", "neg") if name == "one" else ("sub", "tanh", "add")
         backend(name, ops=ops, decide=decider, cost=takes(1e-9))
     context = new_context()

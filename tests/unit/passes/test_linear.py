@@ -111,7 +111,7 @@ def test_nor_do_those_of_other_programs(name: str) -> None:
 
 @pytest.mark.slow
 def test_nor_do_those_of_a_longer_program() -> None:
-    """What costs little a turn is seen when there are many."""
+    """What costs little an iteration is seen when there are many."""
     assert growing(LINEAR.PROGRAMS["constants"], 3 * OPS, ["fold-constants"]) == {}
 
 

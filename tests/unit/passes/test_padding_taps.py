@@ -174,8 +174,8 @@ def test_parts_are_made_where_they_pay(shape: str, target: str, parts: int) -> N
     assert found == [parts]
 
 
-def test_padded_reads_in_a_loop_are_of_copies_of_each_turn() -> None:
-    """Maxima of windows of 3 over each row, whose ends are outside; a row is one turn."""
+def test_padded_reads_in_a_loop_are_of_copies_of_each_iteration() -> None:
+    """Maxima of windows of 3 over each row, whose ends are outside; a row is one iteration."""
     context = new_context()
     kind = "memref<1x5xf32, strided<[5, 1], offset: ?>>"
     text = f"""func.func @main(%x: memref<3x5xf32>, %y: memref<3x5xf32> {{inarch.result}}) {{

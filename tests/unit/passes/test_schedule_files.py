@@ -184,7 +184,7 @@ def test_a_wrong_text_is_refused_where_it_is_wrong(schedule: str, message: str) 
         ),
         (
             'at "dense": parallelize m; parallelize n',
-            's:1:28: error: parallelize at "dense": expected one iterator whose turns threads '
+            's:1:28: error: parallelize at "dense": expected one iterator whose iterations threads '
             "share, found also m",
         ),
         (
@@ -203,7 +203,7 @@ def test_a_wrong_text_is_refused_where_it_is_wrong(schedule: str, message: str) 
         ),
         (
             'at "neg"[2]: unroll v; split v 4',
-            "s:1:24: error: split at \"neg\"[2]: expected a loop of turns, found 'v' unrolled",
+            "s:1:24: error: split at \"neg\"[2]: expected a loop of iterations, found 'v' unrolled",
         ),
         (
             'at "dense": unroll m',
@@ -285,7 +285,7 @@ def test_a_wrong_text_is_refused_where_it_is_wrong(schedule: str, message: str) 
             'at "scan": fuse over i 2',
             's:1:12: error: fuse at "scan": expected a nest in parts, found a scan, whose chain '
             "goes on from turn to "
-            "turn",
+            "iteration",
         ),
     ],
 )
@@ -464,7 +464,7 @@ def test_a_clip_that_an_iterator_leaves_stands_in_no_block() -> None:
     with pytest.raises(InarchError) as caught:
         run_schedule(module, parse_schedule('at "cut": fuse over i 2', "s"))
     assert caught.value.line() == (
-        's:1:11: error: fuse at "cut": expected turns of i that touch what they write themselves, '
+        's:1:11: error: fuse at "cut": expected iterations of i that touch what they write themselves, '
         "found %y[i], whose pad or clip counts from a border that blocks of i move; cache it first"
     )
 

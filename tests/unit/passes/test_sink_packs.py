@@ -91,7 +91,7 @@ class _Product:
         b = f"%p[{panel}] strides [{L}, 1]"
         start = first * self.columns
         if kernel == "fresh" and self.columns > L * self.panels:
-            start += self.choose.choice((1, 2))  # over what another turn writes
+            start += self.choose.choice((1, 2))  # over what another iteration writes
         c = f"%c[n * {step} + m * {tall * self.columns} + {start}] strides [{self.columns}, 1]"
         kinds = ", ".join(self.types[name] for name in "apc")
         self.lines.append(

@@ -157,7 +157,7 @@ class _Chain:
             pad = " pad 1.0" if "PAD" in form else ""
             at = form.replace(" PAD", "").replace("2 * m", "m * 2")
             self._map(whole, order, columns, f"{other}[{at}]{pad} : memref<{size}xf32>")
-        elif what == "shifted":  # of another row, that another turn would write
+        elif what == "shifted":  # of another row, that another iteration would write
             at = ", ".join("m - 1" if axis == "m" else axis for axis in order)
             self._map(f"{name}[{at}] pad 0.5 : {kind}", order, columns)
         elif what == "place":

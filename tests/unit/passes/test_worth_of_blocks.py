@@ -67,7 +67,7 @@ MACHINES_OF_BOTH_KINDS = [("x86-64-v3", "zen3"), ("x86-64-v4", "zen4")]
 
 @pytest.mark.parametrize(("target", "machine"), MACHINES_OF_BOTH_KINDS)
 def test_weights_beyond_the_caches_are_read_once(target: str, machine: str) -> None:
-    """A turn of the loop would read 19 MB of them again: multiply-adds do not hide all of that."""
+    """An iteration of the loop would read 19 MB of them again: multiply-adds do not hide all of that."""
     assert _most_products(FEED_FORWARD, target, machine) == 0
 
 
@@ -78,7 +78,7 @@ def test_a_product_is_not_cut_into_columns_of_one_vector() -> None:
 
 @pytest.mark.parametrize(("target", "machine"), MACHINES_OF_BOTH_KINDS)
 def test_attention_runs_in_blocks(target: str, machine: str) -> None:
-    """What is handed on is 12 MB, and what turns share is a head's keys and values."""
+    """What is handed on is 12 MB, and what iterations share is a head's keys and values."""
     assert _most_products(ATTENTION, target, machine) == 2
 
 

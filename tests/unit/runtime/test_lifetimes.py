@@ -148,8 +148,8 @@ def test_threads_that_load_call_and_drop(make_program: MakeProgram, tmp_path: Pa
 
     def work(number: int) -> None:
         start.wait()
-        for turn in range(effort(12, 40)):
-            bias = (number + turn) % 3
+        for iteration in range(effort(12, 40)):
+            bias = (number + iteration) % 3
             result = load(paths[bias])(X, X)
             np.testing.assert_array_equal(result, X + X + bias)
 
@@ -387,7 +387,7 @@ def state() -> tuple[int, int, int]:
 
 
 def grown(work: Callable[[int], None], count: int) -> tuple[int, int, int]:
-    """What `count` turns add to what a tenth of them had left."""
+    """What `count` iterations add to what a tenth of them had left."""
     for number in range(count // 10):
         work(number)
     before = state()

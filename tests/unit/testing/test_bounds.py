@@ -308,7 +308,7 @@ def test_a_mean_whose_sum_is_too_large_may_be_an_infinity() -> None:
 
 
 def test_rows_of_functions_say_how_they_run() -> None:
-    """Bounds rely on it: a function is monotone between `turns`, or its slope is at most 1."""
+    """Bounds rely on it: a function is monotone between `iterations`, or its slope is at most 1."""
     x = np.linspace(-20, 20, 4001)
     ops: dict[str, Any] = {
         op.name: op for op in (*arith.Arith.operations, *math.Math.operations, RemfOp)
@@ -324,6 +324,6 @@ def test_rows_of_functions_say_how_they_run() -> None:
         if row.slope_below_one:
             assert np.all(np.abs(steps) <= np.diff(x) * (1 + 1e-9)), row.name
             continue
-        for low, high in pairwise((-np.inf, *row.turns, np.inf)):
+        for low, high in pairwise((-np.inf, *row.turning_points, np.inf)):
             here = steps[(low <= x[:-1] + 1e-9) & (x[1:] - 1e-9 <= high) & np.isfinite(steps)]
             assert np.all(here >= 0) or np.all(here <= 0), row.name

@@ -160,12 +160,12 @@ def test_cycles(cycles: float, text: str) -> None:
 
 
 def test_the_table() -> None:
-    """A line a nest, with the cycles of all turns; those that nothing came near are counted."""
+    """A line a nest, with the cycles of all iterations; those that nothing came near are counted."""
     packed = _choice("conv", 3e6, copies=("A: stride 2", "B: stride 9"), packed=("B",))
     far = NestReport("relu3", "main", "i = 4", None, (), {"conv": "no"}, {"conv": 1})
     nests = (
         _nest(packed, _choice("gemm", 6e6)),
-        replace(_nest(_choice("gemm", 2.5e5), _choice("conv", 5e5), location="fc4"), turns=4),
+        replace(_nest(_choice("gemm", 2.5e5), _choice("conv", 5e5), location="fc4"), iterations=4),
         replace(
             _nest(location="pool5", conv="the body differs", gemm="the body differs"), plain=1e6
         ),
@@ -188,8 +188,8 @@ def test_the_table() -> None:
     assert "    not gemm: the body differs" in full
     assert "    not conv: no" in full
     told = everything(nests[1], report).splitlines()
-    assert "  kernel gemm P1 Q7: 1.00M cycles in 16 calls (4 turns), 20.0 % of all" in told
-    assert "  candidate conv P1 Q7: 2.00M cycles in 16 calls (4 turns)" in told
+    assert "  kernel gemm P1 Q7: 1.00M cycles in 16 calls (4 iterations), 20.0 % of all" in told
+    assert "  candidate conv P1 Q7: 2.00M cycles in 16 calls (4 iterations)" in told
 
 
 def test_everything_about_a_nest() -> None:

@@ -34,7 +34,7 @@ def fixture_model(tmp_path: Path) -> Path:
 
 
 def test_a_summary_is_what_the_largest_parts_take() -> None:
-    """Of 3 turns one of two threads has 2: 40 us become 20 + 10; by four or more 10 + 10."""
+    """Of 3 iterations one of two threads has 2: 40 us become 20 + 10; by four or more 10 + 10."""
     assert summary(REPORT) == [
         "threads share 1 of 2 loops, 75.0 % of the work: at most 1.33 times by 2, 2.00 times by 4, "
         "2.00 times by 8"
@@ -55,11 +55,11 @@ def test_the_command_says_which_loops(model: Path) -> None:
 def test_the_json_has_every_loop(model: Path) -> None:
     found = json.loads(run(["explain", str(model), "--target", "generic", "--json"]).out)
     large, small = found["threads"]
-    assert (large["where"], large["turns"], large["why"]) == (f"{model}:3:3", 64, "")
-    assert (small["loop"], small["turns"], small["why"]) == (None, 1, "too little")
+    assert (large["where"], large["iterations"], large["why"]) == (f"{model}:3:3", 64, "")
+    assert (small["loop"], small["iterations"], small["why"]) == (None, 1, "too little")
     assert large["work_us"] > 100 * small["work_us"]
 
 
 def test_why_of_a_place_has_its_loop(model: Path) -> None:
     out = run(["explain", str(model), "--target", "generic", "--why", f"{model}:3:3"]).out
-    assert f"\n{model}:3:3: threads share the 64 turns of " in out
+    assert f"\n{model}:3:3: threads share the 64 iterations of " in out

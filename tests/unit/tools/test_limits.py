@@ -413,16 +413,16 @@ def loop(condition: onnx.NodeProto) -> list[onnx.NodeProto]:
     return [Node("Loop", ["m", "", "x"], ["y"], body=body)]
 
 
-def test_a_loop_that_goes_on_is_refused_before_its_first_turn() -> None:
-    """10**9 turns whose condition is the one before: known at once; each turn counts nodes."""
+def test_a_loop_that_goes_on_is_refused_before_its_first_iteration() -> None:
+    """10**9 iterations whose condition is the one before: known at once; each iteration counts nodes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("INARCH_MAX_NODES", "1")  # which the first node of a turn would exceed
+        patch.setenv("INARCH_MAX_NODES", "1")  # which the first node of an iteration would exceed
         found = model_error(loop(Node("Identity", ["c"], ["co"])), [4], {"m": 10**9})
     assert found == "<model>: error: unsupported: Loop: a loop of more than 20000 nodes ('y')"
 
 
 def test_a_loop_that_ends_early_is_read() -> None:
-    """Its condition is of the turn's number: it may end long before the trip count."""
+    """Its condition is of the iteration's number: it may end long before the trip count."""
     assert model_error(loop(Node("Less", ["i", "k"], ["co"])), [4], {"m": 10**9, "k": 3}) == "read"
 
 

@@ -58,7 +58,7 @@ class Described:
     imports: Sequence[Import]
     weights: Weights
     has_pool: bool
-    """Whether it shares turns of loops among threads."""
+    """Whether it shares iterations of loops among threads."""
 
 
 def _fill(template: str, values: Mapping[str, object]) -> str:

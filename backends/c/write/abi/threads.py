@@ -1,4 +1,4 @@
-"""The C by which threads share the turns of loops: the pool of `pool.c`, and how a model asks for one."""
+"""The C of work sharing: the pool of `pool.c`, and how a model asks for one."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def pool_text(linkage: str) -> str:
 
 
 def threads_text(*, shared: bool, pool: bool, most: int) -> str:
-    """How the unchecked entries share turns: among at most so many threads, 0: as many as are said.
+    """How the unchecked entries share iterations: among at most so many threads, 0: as many as are said.
 
     `shared`: the pool is in a unit of its own.
     """

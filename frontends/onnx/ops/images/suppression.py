@@ -61,7 +61,7 @@ def _suppression(node: Node) -> SSAValue:
         return node.constant(np.zeros((0, 3), np.int64))
     node.room(batch, classes, n)
     found, taken = _selected(node, _corners(node), most)
-    # [turns, batch, classes] -> [batch, classes, turns], as they are listed.
+    # [iterations, batch, classes] -> [batch, classes, iterations], as they are listed.
     size = batch * classes * most
     order = [
         node.reshape(node.emit(TransposeOp, each, perm=[1, 2, 0]), (size, *last))
@@ -101,7 +101,7 @@ def _corners(node: Node) -> _Boxes:
 
 
 def _selected(node: Node, boxes: _Boxes, most: int) -> tuple[SSAValue, SSAValue]:
-    """Which box each turn takes of each class, i64, and whether it takes one; [turns, batch, classes]."""
+    """The box of a class in each iteration, i64, and whether there is one; [iterations, batch, classes]."""
     batch, classes, n = shape = node.shape(1)
     never = node.constant(np.array(-np.inf, np.float32))
     least = node.reshape(node.x(4), ()) if node.has(4) else never
@@ -111,9 +111,9 @@ def _selected(node: Node, boxes: _Boxes, most: int) -> tuple[SSAValue, SSAValue]
     if node.has(3):
         limit = node.reshape(node.x(3), ())
     numbers = node.constant(np.arange(n).reshape(1, 1, n))
-    turns = node.constant(np.arange(most).reshape(most, 1, 1))
+    iterations = node.constant(np.arange(most).reshape(most, 1, 1))
 
-    def turn(number: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
+    def iteration(number: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
         left, found, taken = states
         best = node.emit(ArgMaxOp, left, axis=2, keepdims=True)
         top = node.emit(ReduceMaxOp, left, axes=[2], keepdims=True)
@@ -122,7 +122,7 @@ def _selected(node: Node, boxes: _Boxes, most: int) -> tuple[SSAValue, SSAValue]
         drops = _overlaps(node, boxes, is_best, limit)
         gone = node.emit(LogicalAndOp, is_there, node.emit(LogicalOrOp, is_best, drops))
         left = node.emit(SelectOp, gone, never, left)
-        is_now = node.emit(EqualOp, turns, number)
+        is_now = node.emit(EqualOp, iterations, number)
         flat = (1, batch, classes)
         found = node.emit(SelectOp, is_now, node.reshape(best, flat), found)
         now = node.emit(LogicalAndOp, is_now, node.reshape(is_there, flat))
@@ -136,8 +136,8 @@ def _selected(node: Node, boxes: _Boxes, most: int) -> tuple[SSAValue, SSAValue]
         node.constant(np.zeros((most, batch, classes), bool)),
     ]
     goes_on = node.constant(np.array(True))
-    results = repeat(node, integer(node, most), goes_on, states, turn)
-    assert results is not None, "a turn is not converted but built"
+    results = repeat(node, integer(node, most), goes_on, states, iteration)
+    assert results is not None, "an iteration is not converted but built"
     return results[1], results[2]
 
 

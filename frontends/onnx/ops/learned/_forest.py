@@ -108,7 +108,7 @@ def walk(node: Node, x: SSAValue, forest: Forest) -> SSAValue:
     flat = node.reshape(x, (rows * width,))
     begins = node.constant((np.arange(rows) * width).astype(np.int32).reshape(rows, 1))
 
-    def turn(states: Sequence[SSAValue], _: Sequence[SSAValue]) -> list[SSAValue]:
+    def iteration(states: Sequence[SSAValue], _: Sequence[SSAValue]) -> list[SSAValue]:
         at = states[0]
         feature = node.emit(GatherOp, tables["features"], at, axis=0)
         value = node.emit(GatherOp, flat, node.emit(AddOp, feature, begins), axis=0)
@@ -117,8 +117,8 @@ def walk(node: Node, x: SSAValue, forest: Forest) -> SSAValue:
         pair = node.emit(AddOp, node.emit(MulOp, at, two), cast(node, holds, "i32"))
         return [node.emit(GatherOp, tables["children"], pair, axis=0)]
 
-    found = scan(node, depth, [here], [], turn, ([], []))
-    assert found is not None, "a turn is not converted but built"
+    found = scan(node, depth, [here], [], iteration, ([], []))
+    assert found is not None, "an iteration is not converted but built"
     return node.emit(SubOp, found[0], first)
 
 

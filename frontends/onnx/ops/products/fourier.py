@@ -110,8 +110,8 @@ def _real(node: Node, x: SSAValue, length: int) -> SSAValue:
 
 def _twiddles(length: int, count: int, parts: int, *, inverse: bool) -> Array:
     """[N, 1 or 2, count, 2]: what the real, and the imaginary, part of x[n] adds to both of y[k]; f64."""
-    turns = np.outer(np.arange(length), np.arange(count)) % length
-    angle = turns * (2 * np.pi / length) * (1 if inverse else -1)
+    iterations = np.outer(np.arange(length), np.arange(count)) % length
+    angle = iterations * (2 * np.pi / length) * (1 if inverse else -1)
     cos, sin = np.cos(angle), np.sin(angle)
     found = np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], axis=1)[:, :parts]
     return found / length if inverse else found

@@ -95,8 +95,8 @@ def _used(node: Node, x: SSAValue) -> SSAValue:
         return x
     longest = node.emit(ReduceMaxOp, node.x(4), axes=[0], keepdims=False)
     steps = shape_of(x)[0]
-    turns = node.constant(np.arange(steps, dtype=np.int32).reshape(steps, 1, 1))
-    within = node.emit(LessOp, turns, node.emit(CastOp, longest, to=mlir_type("i32")))
+    iterations = node.constant(np.arange(steps, dtype=np.int32).reshape(steps, 1, 1))
+    within = node.emit(LessOp, iterations, node.emit(CastOp, longest, to=mlir_type("i32")))
     return node.emit(SelectOp, within, x, node.like(0, x))
 
 

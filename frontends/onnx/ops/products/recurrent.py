@@ -166,7 +166,7 @@ def run(node: Node, step: Step, make: MakeCell, kind: str) -> list[SSAValue]:
     last: list[State] = []
     for d in range(directions):
         cell, products = make(node, d, x, functions[d], hidden)
-        *state, y = _turns(cell, products, lives, states[d], step, backward=backward or d == 1)
+        *state, y = _iterations(cell, products, lives, states[d], step, backward=backward or d == 1)
         outputs.append(node.reshape(y, (steps, 1, batch, hidden)))
         last.append(tuple(state))
     whole = outputs[0] if len(outputs) == 1 else node.emit(ConcatOp, *outputs, axis=1)
@@ -203,7 +203,7 @@ def peepholes(node: Node, d: int) -> SSAValue | None:
     return drop(node, node.x(7), d) if node.has(7) else None
 
 
-def _turns(
+def _iterations(
     cell: Cell,
     products: SSAValue,
     lives: SSAValue | None,
@@ -214,7 +214,7 @@ def _turns(
 ) -> list[SSAValue]:
     """The last states of one direction, and the hidden ones of all steps, [steps, batch, hidden]."""
 
-    def turn(states: Sequence[SSAValue], slices: Sequence[SSAValue]) -> list[SSAValue]:
+    def iteration(states: Sequence[SSAValue], slices: Sequence[SSAValue]) -> list[SSAValue]:
         before = tuple(states)
         if lives is None:
             after = step(cell, slices[0], before)
@@ -224,8 +224,8 @@ def _turns(
 
     each = [products] if lives is None else [products, lives]
     taken = [int(backward)] * len(each)
-    found = scan(cell.node, shape_of(products)[0], state, each, turn, (taken, [int(backward)]))
-    assert found is not None, "a turn is not converted but built"
+    found = scan(cell.node, shape_of(products)[0], state, each, iteration, (taken, [int(backward)]))
+    assert found is not None, "an iteration is not converted but built"
     return found
 
 
@@ -301,8 +301,8 @@ def _lives(node: Node, steps: int) -> SSAValue | None:
         raise InarchError(f"expected sequence_lens from 0 to {steps}, found {known.tolist()}")
     node.indexes(node.x(4), steps + 1, wraps=False)
     lengths = node.emit(CastOp, node.x(4), to=i64)
-    turns = node.constant(np.arange(steps, dtype=np.int64).reshape(steps, 1, 1))
-    return node.emit(LessOp, turns, node.reshape(lengths, (1, *node.shape(4), 1)))
+    iterations = node.constant(np.arange(steps, dtype=np.int64).reshape(steps, 1, 1))
+    return node.emit(LessOp, iterations, node.reshape(lengths, (1, *node.shape(4), 1)))
 
 
 def _masked(node: Node, lives: SSAValue, after: State, before: State) -> list[SSAValue]:

@@ -98,8 +98,8 @@ def _places(node: Node, batch: int, steps: int) -> SSAValue:
         raise InarchError(f"expected position_ids of shape (1,) or {(batch, steps)}, found {shape}")
     node.indexes(node.x(1), rows - steps + 1, wraps=False)
     node.room(steps)
-    turns = node.constant(np.arange(steps).astype(node.dtype(1).numpy).reshape(1, steps))
-    return node.emit(AddOp, turns, node.reshape(node.x(1), (1, 1)))
+    iterations = node.constant(np.arange(steps).astype(node.dtype(1).numpy).reshape(1, steps))
+    return node.emit(AddOp, iterations, node.reshape(node.x(1), (1, 1)))
 
 
 def _part(node: Node, x: SSAValue, start: int, size: int, step: int) -> SSAValue:

@@ -32,7 +32,7 @@ from inarch.testing.generate.program import GeneratedProgram
 
 PREFIX = "generated"
 THREADS = 3
-"""Of the call that is compared with one by a single thread: turns that no number of them divides."""
+"""Of the call that is compared with one by a single thread: iterations that no number of them divides."""
 _SYMBOL = re.compile(r"@([A-Za-z_]\w*)")
 
 

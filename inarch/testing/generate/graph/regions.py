@@ -21,35 +21,35 @@ from inarch.dialects.graph.regions.scan import ScanOp, scan_block
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
 
-_TURNS = (2, 3, 1, 5)
-_COMPUTED_TURNS = (2, 3, 1, 0, 5, -1)
+_ITERATIONS = (2, 3, 1, 5)
+_COMPUTED_ITERATIONS = (2, 3, 1, 0, 5, -1)
 _MOST_OPS = 4
-"""Of a body: errors of floats grow with each turn."""
+"""Of a body: errors of floats grow with each iteration."""
 
 Recipes = Callable[[Choices], Sequence[tuple[int, Recipe]]]
 
 
 def scan(b: GraphBuilder, recipes: Recipes) -> None:
     """States and rows of the program's values; the body makes new ones of them, and stacks some."""
-    choices, turns = b.choices, b.choices.pick(_TURNS)
+    choices, iterations = b.choices, b.choices.pick(_ITERATIONS)
     states = [b.value() for _ in range(choices.integer(0, 2))]
-    each = [_rows(b, turns) for _ in range(choices.integer(0, 2))]
+    each = [_rows(b, iterations) for _ in range(choices.integer(0, 2))]
     inner = _body(b, scan_block(states, each), recipes)
     given = inner.block.args[: len(states) + len(each)]
     own = inner.block.args[: len(states)]
     handed = [_next(inner, state, own) for state in own]
-    few = [v for v in inner.values if math.prod(shape_of(v)) * turns <= b.most_elements]
+    few = [v for v in inner.values if math.prod(shape_of(v)) * iterations <= b.most_elements]
     rows = [choices.pick(few) for _ in range(choices.integer(0 if states else 1, 2)) if few]
     if not handed and not rows:
         return  # of the sizes that there are, all would be too large
     inner.block.add_op(YieldOp(*handed, *rows))
     same = [b.fresh(tensor_dtype(v), shape_of(v)) for v in inner.block.args[len(given) :]]
     backward = [choices.integer(0, 1) for _ in (*each, *rows)]
-    b.add(ScanOp(turns, states, each, same, Region(inner.block), backward))
+    b.add(ScanOp(iterations, states, each, same, Region(inner.block), backward))
 
 
 def repeat(b: GraphBuilder, recipes: Recipes) -> None:
-    """States that often have one type, and then change places; few turns, or a condition that ends them."""
+    """States that often have one type, and are swapped then; few iterations, or a condition ends them."""
     choices = b.choices
     states = [b.value()]
     for _ in range(choices.integer(0, 2)):
@@ -57,27 +57,27 @@ def repeat(b: GraphBuilder, recipes: Recipes) -> None:
     inner = _body(b, while_block(states), recipes)
     number, *own = inner.block.args[: len(states) + 1]
     handed = [_next(inner, state, own) for state in own]
-    turns = _turns(b)
-    inner.block.add_op(YieldOp(_goes_on(inner, number, few=turns is not None), *handed))
-    if turns is None:
-        turns = b.fresh(DTYPES["i64"], ())
+    iterations = _iterations(b)
+    inner.block.add_op(YieldOp(_goes_on(inner, number, few=iterations is not None), *handed))
+    if iterations is None:
+        iterations = b.fresh(DTYPES["i64"], ())
     condition = b.value(lambda dtype: dtype.name == "i1", lambda shape: shape == (), tuple)
     same = [b.fresh(tensor_dtype(v), shape_of(v)) for v in inner.block.args[len(states) + 1 :]]
-    b.add(WhileOp(turns, condition, states, same, Region(inner.block)))
+    b.add(WhileOp(iterations, condition, states, same, Region(inner.block)))
 
 
-def _turns(b: GraphBuilder) -> SSAValue | None:
-    """A number of turns, a few at most; None: any."""
+def _iterations(b: GraphBuilder) -> SSAValue | None:
+    """A number of iterations, a few at most; None: any."""
     kind = b.choices.pick(("computed", "number", "any"))
     if kind == "any":
         return None
     if kind == "number":
-        return b.array(np.array(b.choices.pick(_COMPUTED_TURNS), np.int64))
+        return b.array(np.array(b.choices.pick(_COMPUTED_ITERATIONS), np.int64))
     return b.add(ModOp.make(b.fresh(DTYPES["i64"], (), 0), b.array(np.array(4, np.int64))))
 
 
 def _goes_on(inner: GraphBuilder, number: SSAValue, *, few: bool) -> SSAValue:
-    """Whether there is another turn: a flag of any kind, or as long as the turn's number is small."""
+    """Whether there is another iteration: a flag of any kind, or while the iteration's number is small."""
     choices = inner.choices
     if few and choices.chance(40):
         return inner.value(lambda dtype: dtype.name == "i1", lambda shape: shape == (), tuple)
@@ -120,10 +120,11 @@ def _body(b: GraphBuilder, block: Block, recipes: Recipes) -> GraphBuilder:
     return inner
 
 
-def _rows(b: GraphBuilder, turns: int) -> SSAValue:
-    """A value whose first dimension has as many elements as there are turns."""
+def _rows(b: GraphBuilder, iterations: int) -> SSAValue:
+    """A value whose first dimension has as many elements as there are iterations."""
     return b.value(
-        fits=lambda shape: shape[:1] == (turns,), make=lambda: b.bounded((turns, *b.shape(0, 2)))
+        fits=lambda shape: shape[:1] == (iterations,),
+        make=lambda: b.bounded((iterations, *b.shape(0, 2))),
     )
 
 

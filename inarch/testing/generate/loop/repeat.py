@@ -1,4 +1,4 @@
-"""Loops of computed length: bounds that are loaded, a condition that a turn writes, state in place."""
+"""Loops of computed length: bounds that are loaded, a condition that an iteration writes, state in place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _MOST = 7
 def repeat(b: LoopText) -> None:
     """`state = f(state, rows[i])` for a computed range, in place; sometimes in another such loop.
 
-    A turn stores the condition of the next one: whether a number of its own is in an order with its index.
+    An iteration stores the condition of the next one: whether a number of its own is in an order with its
+    index.
     """
     choices = b.choices
     width = choices.pick((4, 1, 7, 17))
@@ -22,11 +23,13 @@ def repeat(b: LoopText) -> None:
     flag = b.name("t") if choices.chance(70) else None
     if flag is not None:
         b.lines.append(f"%{flag} = loop.alloc : memref<i1>")
-    lines = _loop(b, _turn(b, kind, state.name, rows.name, width, flag), flag)
+    lines = _loop(b, _iteration(b, kind, state.name, rows.name, width, flag), flag)
     b.lines += _loop(b, lines, None) if choices.chance(25) else lines
 
 
-def _turn(b: LoopText, kind: str, state: str, rows: str, width: int, flag: str | None) -> list[str]:
+def _iteration(
+    b: LoopText, kind: str, state: str, rows: str, width: int, flag: str | None
+) -> list[str]:
     """The body of the innermost loop, whose index is `%INDEX`."""
     choices = b.choices
     row, body = b.name("s"), Body(choices, f"{b.name('v')}_")

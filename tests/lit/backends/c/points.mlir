@@ -2,7 +2,7 @@
 
 module attributes {inarch.name = "n", inarch.target = "x86-64-v3"} {
 
-// Where the loops are; a loop of one turn is at 0.
+// Where the loops are; a loop of one iteration is at 0.
 // CHECK-LABEL: void inarch_kernel_scalar({{.*}}){{$}}
 // CHECK:          for (int64_t i = 0; i < 4; i++) {
 // CHECK-NEXT:         y[i] = (int64_t)(i * 2 + 1);

@@ -6,7 +6,7 @@ kernel.def @scale computes "for i in 4: Y[i] = 2 * X[i]" arguments [
     #kernel.operand<X : f32 read rank 1 align 4>,
     #kernel.operand<Y : f32 write rank 1 align 4>] needs [] source "void scale(const float *X, float *Y, int64_t X_0, int64_t Y_0) { for (int64_t i = 0; i < 4; i++) Y[i * Y_0] = 2 * X[i * X_0]; }"
 
-// A kernel whose turns threads share does some of them; the pool calls it with an array of its pointers.
+// A kernel whose iterations threads share does some of them; the pool calls it with an array of its pointers.
 // CHECK: static __attribute__((noinline)) void inarch_part_map_6x8_[[MAP:[0-9a-f]+]](const float *__restrict in, float *__restrict out, int64_t begin, int64_t end)
 // CHECK-NEXT: {
 // CHECK-NEXT: (i = 6 parallel, j = 8)
@@ -28,7 +28,7 @@ kernel.def @scale computes "for i in 4: Y[i] = 2 * X[i]" arguments [
 // CHECK: inarch_part_loop_3_{{[0-9a-f]+}}(
 // CHECK:     for (int64_t k = 1 + begin * 2; k < 1 + end * 2; k += 2) {
 
-// One turn is nobody's to share.
+// One iteration is nobody's to share.
 // CHECK: static void inarch_kernel_map_1x8_{{[0-9a-f]+}}(const float *__restrict in, float *__restrict out)
 
 // CHECK: int32_t net_main_run(void *const *buffers, const void *weights, void *workspace)

@@ -2,7 +2,7 @@
 
 // C1, the number
 func.func @number(%n: tensor<i32>, %c: tensor<i1>, %x: tensor<3xf32>) {
-  // expected-error @below {{'graph.while' C1: expected a number of turns and a condition (tensor<i64>, tensor<i1>), found (tensor<i32>, tensor<i1>)}}
+  // expected-error @below {{'graph.while' C1: expected a number of iterations and a condition (tensor<i64>, tensor<i1>), found (tensor<i32>, tensor<i1>)}}
   %y = graph.while %n if %c from(%x) all() : (tensor<i32>, tensor<i1>, tensor<3xf32>) -> (tensor<3xf32>) {
   ^bb0(%i: tensor<i64>, %s: tensor<3xf32>):
     %f = graph.less %i, %i : tensor<i64>, tensor<i64> -> tensor<i1>
@@ -15,7 +15,7 @@ func.func @number(%n: tensor<i32>, %c: tensor<i1>, %x: tensor<3xf32>) {
 
 // C1, the condition
 func.func @condition(%n: tensor<i64>, %c: tensor<1xi1>, %x: tensor<3xf32>) {
-  // expected-error @below {{'graph.while' C1: expected a number of turns and a condition (tensor<i64>, tensor<i1>), found (tensor<i64>, tensor<1xi1>)}}
+  // expected-error @below {{'graph.while' C1: expected a number of iterations and a condition (tensor<i64>, tensor<i1>), found (tensor<i64>, tensor<1xi1>)}}
   %y = graph.while %n if %c from(%x) all() : (tensor<i64>, tensor<1xi1>, tensor<3xf32>) -> (tensor<3xf32>) {
   ^bb0(%i: tensor<i64>, %s: tensor<3xf32>):
     %f = graph.less %i, %i : tensor<i64>, tensor<i64> -> tensor<i1>

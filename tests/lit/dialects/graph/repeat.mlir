@@ -1,7 +1,7 @@
 // RUN: inarch-opt %s --split-input-file | inarch-opt --split-input-file | filecheck %s
 // RUN: inarch-opt %s --split-input-file --print-op-generic | inarch-opt --split-input-file | filecheck %s
 
-// States from and to, and what is the same at each turn; attributes stay.
+// States from and to, and what is the same at each iteration; attributes stay.
 // CHECK-LABEL: func.func @main(%n: tensor<i64>, %c: tensor<i1>, %a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
 // CHECK-NEXT:    %s, %t = graph.while %n if %c from(%a, %b) all(%w) attributes {note} : (tensor<i64>, tensor<i1>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
 // CHECK-NEXT:    ^bb0(%i: tensor<i64>, %p: tensor<2xf32>, %q: tensor<2xf32>, %v: tensor<2xf32>):

@@ -304,7 +304,7 @@ func.func @two(%a: memref<16x24xf32>, %b: memref<24x32xf32>, %c: memref<16x32xf3
 // C8, tiles of 4 rows, 3 rows apart
 kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
 func.func @rows(%a: memref<16x24xf32>, %b: memref<24x16xf32>, %c: memref<16x16xf32>) {
-  // expected-error @below {{'kernel.call' C8: two turns of parallel iterator i write one element of operand C}}
+  // expected-error @below {{'kernel.call' C8: two iterations of parallel iterator i write one element of operand C}}
   kernel.call @gemm for (i in 4 parallel) (%a[i * 72] strides [24, 1], %b[0] strides [16, 1], %c[i * 48] strides [16, 1]) sizes [24] : memref<16x24xf32>, memref<24x16xf32>, memref<16x16xf32>
   func.return
 }
@@ -314,7 +314,7 @@ func.func @rows(%a: memref<16x24xf32>, %b: memref<24x16xf32>, %c: memref<16x16xf
 // C8, columns of 16, 8 apart
 kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
 func.func @columns(%a: memref<4x24xf32>, %b: memref<24x24xf32>, %c: memref<4x24xf32>) {
-  // expected-error @below {{'kernel.call' C8: two turns of parallel iterator j write one element of operand C}}
+  // expected-error @below {{'kernel.call' C8: two iterations of parallel iterator j write one element of operand C}}
   kernel.call @gemm for (j in 2 parallel) (%a[0] strides [24, 1], %b[j * 8] strides [24, 1], %c[j * 8] strides [24, 1]) sizes [24] : memref<4x24xf32>, memref<24x24xf32>, memref<4x24xf32>
   func.return
 }
@@ -324,7 +324,7 @@ func.func @columns(%a: memref<4x24xf32>, %b: memref<24x24xf32>, %c: memref<4x24x
 // C8, the rows of 16 elements are 10 apart: the third of a row is the first of the next one
 kernel.def @copy computes "for i in 4: Y[i] = X[i]" arguments [#kernel.operand<X : f32 read rank 1 align 4>, #kernel.operand<Y : f32 write rank 1 align 4>] needs [] source "x"
 func.func @next_row(%x: memref<32xf32>, %y: memref<32xf32>) {
-  // expected-error @below {{'kernel.call' C8: two turns of parallel iterator j write one element of operand Y}}
+  // expected-error @below {{'kernel.call' C8: two iterations of parallel iterator j write one element of operand Y}}
   kernel.call @copy for (i in 2, j in 4 parallel) (%x[i * 16 + j * 4] strides [1], %y[i * 10 + j * 4] strides [1]) sizes [] : memref<32xf32>, memref<32xf32>
   func.return
 }

@@ -34,7 +34,7 @@ func.func @round(%n: index) {
 
 // -----
 
-// C1, more turns than can be counted
+// C1, more iterations than can be counted
 func.func @many() {
   // expected-error @below {{'loop.for' C1: expected less than 2^63 numbers, found -4611686018427387905 to 4611686018427387904}}
   loop.for %i = -4611686018427387905 to 4611686018427387904 {

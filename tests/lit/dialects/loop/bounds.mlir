@@ -53,7 +53,7 @@ func.func @tiles(%x: memref<64xf32>, %n: index) {
   func.return
 }
 
-// Nothing is said of an access in a loop that may have no turn.
+// Nothing is said of an access in a loop that may have no iteration.
 func.func @unchecked(%x: memref<8xf32>, %n: index) {
   %far = arith.constant 9 : index
   loop.for %i = 0 to %n {

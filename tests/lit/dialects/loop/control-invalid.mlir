@@ -52,9 +52,9 @@ func.func @argument() {
 
 // -----
 
-// for, C2, a buffer of a turn that is handed on
+// for, C2, a buffer of an iteration that is handed on
 func.func @leaks() {
-  // expected-error @below {{'loop.for' C2: expected a body that yields nothing, found (memref<4xf32>, index); what a turn hands on to the next one is written to a buffer from outside of the loop}}
+  // expected-error @below {{'loop.for' C2: expected a body that yields nothing, found (memref<4xf32>, index); what an iteration hands on to the next one is written to a buffer from outside of the loop}}
   loop.for %i = 0 to 8 {
     %t = loop.alloc : memref<4xf32>
     loop.yield %t, %i : memref<4xf32>, index
@@ -64,7 +64,7 @@ func.func @leaks() {
 
 // -----
 
-// for, a buffer of a turn behind the loop
+// for, a buffer of an iteration behind the loop
 func.func @behind(%y: memref<4xf32>) {
   loop.for %i = 0 to 8 {
     %t = loop.alloc : memref<4xf32>
@@ -108,7 +108,7 @@ func.func @call_unknown(%a: memref<8xf32>) {
 // -----
 
 // call, C1: one buffer as both operands of a transpose
-func.func private @turn(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
+func.func private @iteration(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
   loop.nest (i = 4, j = 4) ins(%a[j, i] : memref<4x4xf32>) outs(%b[i, j] : memref<4x4xf32>) {
   ^bb0(%x: f32, %acc: f32):
     loop.yield %x : f32
@@ -116,11 +116,11 @@ func.func private @turn(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
   func.return
 }
 func.func private @around(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
-  loop.call @turn(%a, %b) : memref<4x4xf32>, memref<4x4xf32>
+  loop.call @iteration(%a, %b) : memref<4x4xf32>, memref<4x4xf32>
   func.return
 }
 func.func @call_twice(%t: memref<4x4xf32>) {
-  // expected-error @below {{'loop.call' C1: @around is given one buffer twice, and in it 'loop.call' C1: @turn is given one buffer twice, and in it 'loop.nest' C8: expected operand 0 to read what output 0 writes at the same point only, found a read at [j, i] and a write at [i, j] of one buffer; write to another buffer}}
+  // expected-error @below {{'loop.call' C1: @around is given one buffer twice, and in it 'loop.call' C1: @iteration is given one buffer twice, and in it 'loop.nest' C8: expected operand 0 to read what output 0 writes at the same point only, found a read at [j, i] and a write at [i, j] of one buffer; write to another buffer}}
   loop.call @around(%t, %t) : memref<4x4xf32>, memref<4x4xf32>
   func.return
 }
@@ -161,7 +161,7 @@ func.func @call_import(%t: memref<4xf32>) {
 
 // -----
 
-// an index that is linear in two loops, and negative in the first turn
+// an index that is linear in two loops, and negative in the first iteration
 func.func @before(%a: memref<64xf32>) {
   %one = arith.constant 1 : index
   %eight = arith.constant 8 : index

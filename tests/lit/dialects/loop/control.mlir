@@ -41,7 +41,7 @@ func.func @calls(%a: memref<8xf32>, %b: memref<8xf32>) {
   func.return
 }
 
-// Accesses that look as if they were outside, and are not: i - i, a loop without turns, one under a condition.
+// Accesses that look as if they were outside, and are not: i - i, a loop without iterations, one under a condition.
 // CHECK-LABEL: func.func @inside
 func.func @inside(%a: memref<4xf32>, %n: index) {
   %nine = arith.constant 9 : index

@@ -245,7 +245,7 @@ func.func @kernel(%x: memref<64xf32>, %y: memref<64xf32>) {
 // -----
 
 // and a function, in what it calls
-func.func private @turn(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
+func.func private @iteration(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
   loop.nest (i = 4, j = 4) ins(%a[j, i] : memref<4x4xf32>) outs(%b[i, j] : memref<4x4xf32>) {
   ^bb0(%x: f32, %acc: f32):
     loop.yield %x : f32
@@ -253,11 +253,11 @@ func.func private @turn(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
   func.return
 }
 func.func private @around(%c: memref<4x4xf32>, %d: memref<4x4xf32>) {
-  loop.call @turn(%c, %d) : memref<4x4xf32>, memref<4x4xf32>
+  loop.call @iteration(%c, %d) : memref<4x4xf32>, memref<4x4xf32>
   func.return
 }
 func.func @call(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
-  // expected-error @below {{'loop.for' C4: expected independent iterations of a parallel loop, found a write of %b[i, j] in @turn where %i = 0 and a write of %b[i, j] in @turn where %i = 1, of one element; make the loop serial}}
+  // expected-error @below {{'loop.for' C4: expected independent iterations of a parallel loop, found a write of %b[i, j] in @iteration where %i = 0 and a write of %b[i, j] in @iteration where %i = 1, of one element; make the loop serial}}
   loop.for %i = 0 to 8 parallel {
     loop.call @around(%x, %y) : memref<4x4xf32>, memref<4x4xf32>
     loop.yield

@@ -92,7 +92,7 @@ func.func @radix(%y: memref<64xf32>, %z: memref<64xf32>) {
   func.return
 }
 
-// Row by row; the loop around it is not parallel, so that it may come to a row again. One of one turn,
+// Row by row; the loop around it is not parallel, so that it may come to a row again. One of one iteration,
 // and one that never runs.
 func.func @rows(%y: memref<8x8xf32>, %s: memref<1xf32>, %n: index) {
   %c = arith.constant 1.0 : f32
@@ -168,7 +168,7 @@ func.func @reshape(%y: memref<8x8xf32>) {
 kernel.def @scale computes "for i in n: Y[i] = 2 * X[i]" arguments [
     #kernel.operand<X : f32 read rank 1 align 4>,
     #kernel.operand<Y : f32 write rank 1 align 4>] needs [] source "void scale(void);"
-func.func private @turn(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
+func.func private @iteration(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
   loop.nest (i = 4, j = 4) ins(%a[j, i] : memref<4x4xf32>) outs(%b[i, j] : memref<4x4xf32>) {
   ^bb0(%x: f32, %acc: f32):
     loop.yield %x : f32
@@ -184,7 +184,7 @@ func.func @own(%x: memref<4x4xf32>, %y: memref<8xf32>) {
     %t = loop.alloc : memref<4x4xf32>
     %u = loop.alloc : memref<4x4xf32>
     kernel.pack %x[c, d] to %s[c, d] : memref<4x4xf32>, memref<4x4xf32>
-    loop.call @turn(%s, %t) : memref<4x4xf32>, memref<4x4xf32>
+    loop.call @iteration(%s, %t) : memref<4x4xf32>, memref<4x4xf32>
     kernel.call @scale(%t[0] strides [1], %u[0] strides [1]) sizes [16] : memref<4x4xf32>, memref<4x4xf32>
     loop.nest (i = 4, j = 4 reduction) ins(%u[i, j] : memref<4x4xf32>) outs(%t[i, 0] init 0.0 : memref<4x4xf32>) {
     ^bb0(%a: f32, %acc: f32):

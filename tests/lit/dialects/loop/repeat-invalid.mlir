@@ -24,9 +24,9 @@ func.func @below(%n: index, %go: memref<i1>) {
 
 // -----
 
-// C2, a buffer of a turn that is handed on
+// C2, a buffer of an iteration that is handed on
 func.func @leaks(%n: index, %go: memref<i1>) {
-  // expected-error @below {{'loop.while' C2: expected a body that yields nothing, found (memref<i1>); what a turn hands on to the next one is written to a buffer from outside of the loop}}
+  // expected-error @below {{'loop.while' C2: expected a body that yields nothing, found (memref<i1>); what an iteration hands on to the next one is written to a buffer from outside of the loop}}
   loop.while %i = %n to %n step %n if %go : memref<i1> {
     loop.yield %go : memref<i1>
   }

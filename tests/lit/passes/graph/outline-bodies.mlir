@@ -3,14 +3,14 @@
 // The constant is in the function, which returns %n once.
 // CHECK-LABEL: func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<3x2xf32>) {
 // CHECK-NEXT:    %c = graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
-// CHECK-NEXT:    %s, %t, %ys = graph.scan 3 turns from(%a, %b) each() all(%w) backward [0] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>) {
+// CHECK-NEXT:    %s, %t, %ys = graph.scan 3 iterations from(%a, %b) each() all(%w) backward [0] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>) {
 // CHECK-NEXT:    ^bb0(%0: tensor<2xf32>, %1: tensor<2xf32>, %2: tensor<2xf32>):
 // CHECK-NEXT:      %3, %4 = graph.call @main_body(%0, %1, %2) : tensor<2xf32>, tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>, tensor<2xf32>
 // CHECK-NEXT:      graph.yield %3, %4, %4 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %s, %ys : tensor<2xf32>, tensor<3x2xf32>
 // CHECK-NEXT:  }
-// CHECK-LABEL: func.func private @main_body(%0: tensor<2xf32>, %1: tensor<2xf32>, %2: tensor<2xf32> {inarch.turns = 3 : i64}) -> (tensor<2xf32>, tensor<2xf32>) attributes {inarch.body} {
+// CHECK-LABEL: func.func private @main_body(%0: tensor<2xf32>, %1: tensor<2xf32>, %2: tensor<2xf32> {inarch.iterations = 3 : i64}) -> (tensor<2xf32>, tensor<2xf32>) attributes {inarch.body} {
 // CHECK-NEXT:    %c = graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
 // CHECK-NEXT:    %m = graph.mul %0, %c : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
 // CHECK-NEXT:    %n = graph.add %m, %2 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
@@ -18,7 +18,7 @@
 // CHECK-NEXT:  }
 func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<3x2xf32>) {
   %c = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
-  %s, %t, %ys = graph.scan 3 turns from(%a, %b) each() all(%c, %w) backward [0] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>) {
+  %s, %t, %ys = graph.scan 3 iterations from(%a, %b) each() all(%c, %w) backward [0] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>) {
   ^bb0(%p: tensor<2xf32>, %q: tensor<2xf32>, %r: tensor<2xf32>, %v: tensor<2xf32>):
     %m = graph.mul %p, %r : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
     %n = graph.add %m, %v : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
@@ -31,7 +31,7 @@ func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (ten
 
 // Inner bodies first; a scan that is outlined stays.
 // CHECK-LABEL: func.func @main(%x: tensor<f32>) -> tensor<f32> {
-// CHECK-NEXT:    %0 = graph.scan 3 turns from(%x) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
+// CHECK-NEXT:    %0 = graph.scan 3 iterations from(%x) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
 // CHECK-NEXT:    ^bb0(%1: tensor<f32>):
 // CHECK-NEXT:      %2 = graph.call @main_body_1(%1) : tensor<f32> -> tensor<f32>
 // CHECK-NEXT:      graph.yield %2 : tensor<f32>
@@ -43,7 +43,7 @@ func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (ten
 // CHECK-NEXT:    func.return %1 : tensor<f32>
 // CHECK-NEXT:  }
 // CHECK-LABEL: func.func private @main_body_1(%0: tensor<f32>) -> tensor<f32> attributes {inarch.body} {
-// CHECK-NEXT:    %1 = graph.scan 3 turns from(%0) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
+// CHECK-NEXT:    %1 = graph.scan 3 iterations from(%0) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
 // CHECK-NEXT:    ^bb0(%2: tensor<f32>):
 // CHECK-NEXT:      %3 = graph.call @main_body(%2) : tensor<f32> -> tensor<f32>
 // CHECK-NEXT:      graph.yield %3 : tensor<f32>
@@ -51,9 +51,9 @@ func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (ten
 // CHECK-NEXT:    func.return %1 : tensor<f32>
 // CHECK-NEXT:  }
 func.func @main(%x: tensor<f32>) -> tensor<f32> {
-  %0 = graph.scan 3 turns from(%x) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
+  %0 = graph.scan 3 iterations from(%x) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
   ^bb0(%s: tensor<f32>):
-    %1 = graph.scan 3 turns from(%s) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
+    %1 = graph.scan 3 iterations from(%s) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
     ^bb1(%t: tensor<f32>):
       %2 = graph.tanh %t : tensor<f32> -> tensor<f32>
       graph.yield %2 : tensor<f32>

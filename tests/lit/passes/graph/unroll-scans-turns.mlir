@@ -1,4 +1,4 @@
-// RUN: inarch-opt %s -p 'unroll-scans{turns=2}' --split-input-file | filecheck %s
+// RUN: inarch-opt %s -p 'unroll-scans{iterations=2}' --split-input-file | filecheck %s
 
 // Rows are taken backward, and stacked in their order.
 // CHECK-LABEL: func.func @main(%xs: tensor<2x3xf32>) -> tensor<2x3xf32> {
@@ -14,7 +14,7 @@
 // CHECK-NEXT:    func.return %ys : tensor<2x3xf32>
 // CHECK-NEXT:  }
 func.func @main(%xs: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %ys = graph.scan 2 turns from() each(%xs) all() backward [1, 0] : (tensor<2x3xf32>) -> (tensor<2x3xf32>) {
+  %ys = graph.scan 2 iterations from() each(%xs) all() backward [1, 0] : (tensor<2x3xf32>) -> (tensor<2x3xf32>) {
   ^bb0(%x: tensor<3xf32>):
     %p = graph.tanh %x : tensor<3xf32> -> tensor<3xf32>
     graph.yield %p : tensor<3xf32>
@@ -38,7 +38,7 @@ func.func @main(%xs: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // CHECK-NEXT:    func.return %ys : tensor<2x3xf32>
 // CHECK-NEXT:  }
 func.func @main(%xs: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %ys = graph.scan 2 turns from() each(%xs) all() backward [0, 1] : (tensor<2x3xf32>) -> (tensor<2x3xf32>) {
+  %ys = graph.scan 2 iterations from() each(%xs) all() backward [0, 1] : (tensor<2x3xf32>) -> (tensor<2x3xf32>) {
   ^bb0(%x: tensor<3xf32>):
     %p = graph.tanh %x : tensor<3xf32> -> tensor<3xf32>
     graph.yield %p : tensor<3xf32>

@@ -481,7 +481,7 @@ func.func @a_scan_is_no_producer(%x: memref<8xf32>, %w: memref<8xf32>, %y: memre
 // -----
 
 // What a scan computes along memory is not written across it: that is a copy's.
-func.func @a_scan_does_not_turn(%x: memref<4x8xf32>, %y: memref<8x4xf32> {inarch.result}) {
+func.func @a_scan_does_not_iteration(%x: memref<4x8xf32>, %y: memref<8x4xf32> {inarch.result}) {
   %t = loop.alloc : memref<4x8xf32>
   loop.nest (i = 4, k = 8 scan) ins(%x[i, k] : memref<4x8xf32>) outs(%t[i, k] init 0.0 : memref<4x8xf32>) {
   ^bb0(%e: f32, %acc: f32):
@@ -494,7 +494,7 @@ func.func @a_scan_does_not_turn(%x: memref<4x8xf32>, %y: memref<8x4xf32> {inarch
   }
   func.return
 }
-// CHECK-LABEL: @a_scan_does_not_turn
+// CHECK-LABEL: @a_scan_does_not_iteration
 // CHECK:         loop.nest (i = 4, k = 8 scan)
 // CHECK:         loop.nest (j = 8, i = 4)
 

@@ -23,7 +23,7 @@ func.func @known_indices(%ids: memref<8xi64>, %t: memref<9x7x64xf32>, %y: memref
 
 // -----
 
-// A loop of one turn goes from the index, too. What is left is a row: a copy.
+// A loop of one iteration goes from the index, too. What is left is a row: a copy.
 // CHECK-LABEL: @one_row
 // OUTLINE-LABEL: @one_row
 // OUTLINE: loop.call @gather_1x64_{{[0-9a-f]+}}(%ids, %t, %y)

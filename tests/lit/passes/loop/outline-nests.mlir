@@ -232,7 +232,7 @@ func.func @main(%n: memref<i64>, %go: memref<i1>, %x: memref<4xf32>, %y: memref<
 
 // -----
 
-// So does one in whose turns threads share work: within a kernel they would not.
+// So does one in whose iterations threads share work: within a kernel they would not.
 // CHECK-LABEL: func.func @main(%x: memref<4x8xf32>, %y: memref<8xf32> {inarch.result}) {
 // CHECK-NEXT:    loop.for %i = 0 to 4 {
 // CHECK-NEXT:      %row = memref.subview %x[%i, 0] [1, 8] [1, 1] : memref<4x8xf32> to memref<8xf32, strided<[1], offset: ?>>

@@ -18,7 +18,7 @@
 // RUN: inarch-opt %s -p update-in-place --verify-semantics -o %t
 // RUN: inarch-opt %s -p tensorize | filecheck %s --check-prefix=KERNELS
 
-// A loop of one turn is at 0.
+// A loop of one iteration is at 0.
 // DROP-LABEL: @unit
 // DROP:         loop.nest (i = 5 reduction)
 // DROP:           loop.point i + 2 : index

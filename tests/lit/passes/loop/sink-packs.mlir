@@ -1,7 +1,7 @@
 // RUN: inarch-opt %s -p 'sink-packs{always=true}' --split-input-file | filecheck %s
 // RUN: inarch-opt %s -p sink-packs --split-input-file | filecheck %s --check-prefix=SMALL
 
-// A panel of three columns in each turn; what is written moves with it, what all turns read does not.
+// A panel of three columns in each iteration; what is written moves with it, what all iterations read does not.
 // SMALL-NOT: loop.for
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT: loop.for %n = 0 to 4 {
@@ -23,7 +23,7 @@ func.func @main(%a: memref<6x5xf32>, %b: memref<5x12xf32>, %c: memref<6x12xf32> 
 
 // -----
 
-// All panels are read in each turn of m: they are packed once.
+// All panels are read in each iteration of m: they are packed once.
 // CHECK-LABEL: func.func @inner
 // CHECK-NOT: loop.for
 kernel.def @tile computes "for m in 2, l in 3, k in K: C[m, l] += A[m, k] * B[k, l]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
@@ -80,11 +80,11 @@ func.func @kept(%a: memref<6x5xf32>, %b: memref<5x12xf32>, %c: memref<6x12xf32> 
 
 // -----
 
-// What is the same at each turn of the loop that calls a body is packed once for all of them.
+// What is the same at each iteration of the loop that calls a body is packed once for all of them.
 // CHECK-LABEL: func.func private @body
 // CHECK-NOT: loop.for
 kernel.def @tile computes "for m in 2, l in 3, k in K: C[m, l] += A[m, k] * B[k, l]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
-func.func private @body(%a: memref<6x5xf32>, %b: memref<5x12xf32> {inarch.turns = 20 : i64}, %c: memref<6x12xf32> {inarch.result}) attributes {inarch.body} {
+func.func private @body(%a: memref<6x5xf32>, %b: memref<5x12xf32> {inarch.iterations = 20 : i64}, %c: memref<6x12xf32> {inarch.result}) attributes {inarch.body} {
   %p = loop.alloc : memref<4x5x3xf32>
   kernel.pack %b[d1, d0 * 3 + d2] to %p[d0, d1, d2] : memref<5x12xf32>, memref<4x5x3xf32>
   kernel.call @tile for (n in 4, m in 3) (%a[m * 10] strides [5, 1], %p[n * 15] strides [3, 1], %c[n * 3 + m * 24] strides [12, 1]) sizes [5] : memref<6x5xf32>, memref<4x5x3xf32>, memref<6x12xf32>

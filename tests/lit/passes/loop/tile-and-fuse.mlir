@@ -101,7 +101,7 @@ func.func @symmetric(%x: memref<7x7xf32>, %y: memref<7x7xf32> {inarch.result}) {
 
 // -----
 
-// Rows of which there are 7, and rows of which there are 4: no number of turns serves both.
+// Rows of which there are 7, and rows of which there are 4: no number of iterations serves both.
 // CHECK-LABEL: func.func @fewer
 // CHECK-NOT: loop.for
 func.func @fewer(%x: memref<7x8xf32>, %y: memref<4x8xf32> {inarch.result}) {

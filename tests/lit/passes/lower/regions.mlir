@@ -31,7 +31,7 @@
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-LABEL: func.func private @main_body(%0: memref<2xf32, strided<[1], offset: ?>>, %1: memref<2xf32, strided<[1], offset: ?>>, %2: memref<2xf32, strided<[1], offset: ?>> {inarch.turns = 3 : i64}, %out: memref<2xf32, strided<[1], offset: ?>> {inarch.result}, %out_1: memref<2xf32, strided<[1], offset: ?>> {inarch.result}) attributes {inarch.body} {
+// CHECK-LABEL: func.func private @main_body(%0: memref<2xf32, strided<[1], offset: ?>>, %1: memref<2xf32, strided<[1], offset: ?>>, %2: memref<2xf32, strided<[1], offset: ?>> {inarch.iterations = 3 : i64}, %out: memref<2xf32, strided<[1], offset: ?>> {inarch.result}, %out_1: memref<2xf32, strided<[1], offset: ?>> {inarch.result}) attributes {inarch.body} {
 // CHECK-NEXT:    %3 = loop.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32> : memref<2xf32>
 // CHECK-NEXT:    %4 = loop.alloc : memref<2xf32>
 // CHECK-NEXT:    loop.nest (i0 = 2) ins(%0[i0] : memref<2xf32, strided<[1], offset: ?>>, %3[i0] : memref<2xf32>) outs(%4[i0] : memref<2xf32>) {
@@ -52,7 +52,7 @@
 // CHECK-NEXT:  }
 func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<3x2xf32>) {
   %c = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
-  %s, %t, %ys = graph.scan 3 turns from(%a, %b) each() all(%c, %w) backward [0] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>) {
+  %s, %t, %ys = graph.scan 3 iterations from(%a, %b) each() all(%c, %w) backward [0] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>) {
   ^bb0(%p: tensor<2xf32>, %q: tensor<2xf32>, %r: tensor<2xf32>, %v: tensor<2xf32>):
     %m = graph.mul %p, %r : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
     %n = graph.add %m, %v : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
@@ -85,7 +85,7 @@ func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (ten
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-LABEL: func.func private @main_body(%0: memref<2x8xf32, strided<[8, 1], offset: ?>>, %1: memref<2x8xf32, strided<[8, 1], offset: ?>>, %2: memref<8x8xf32, strided<[8, 1], offset: ?>> {inarch.turns = 5 : i64}, %out: memref<2x8xf32, strided<[8, 1], offset: ?>> {inarch.result}) attributes {inarch.body} {
+// CHECK-LABEL: func.func private @main_body(%0: memref<2x8xf32, strided<[8, 1], offset: ?>>, %1: memref<2x8xf32, strided<[8, 1], offset: ?>>, %2: memref<8x8xf32, strided<[8, 1], offset: ?>> {inarch.iterations = 5 : i64}, %out: memref<2x8xf32, strided<[8, 1], offset: ?>> {inarch.result}) attributes {inarch.body} {
 // CHECK-NEXT:    %3 = loop.alloc : memref<2x8xf32>
 // CHECK-NEXT:    loop.nest (m = 2, n = 8, k = 8 reduction) ins(%0[m, k] : memref<2x8xf32, strided<[8, 1], offset: ?>>, %2[k, n] : memref<8x8xf32, strided<[8, 1], offset: ?>>) outs(%3[m, n] init 0.0 : memref<2x8xf32>) {
 // CHECK-NEXT:    ^bb0(%4: f32, %5: f32, %6: f32):
@@ -107,7 +107,7 @@ func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (ten
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @main(%h0: tensor<2x8xf32>, %xs: tensor<5x2x8xf32>, %w: tensor<8x8xf32>) -> (tensor<2x8xf32>, tensor<5x2x8xf32>) {
-  %h, %ys = graph.scan 5 turns from(%h0) each(%xs) all(%w) backward [1, 0] : (tensor<2x8xf32>, tensor<5x2x8xf32>, tensor<8x8xf32>) -> (tensor<2x8xf32>, tensor<5x2x8xf32>) {
+  %h, %ys = graph.scan 5 iterations from(%h0) each(%xs) all(%w) backward [1, 0] : (tensor<2x8xf32>, tensor<5x2x8xf32>, tensor<8x8xf32>) -> (tensor<2x8xf32>, tensor<5x2x8xf32>) {
   ^bb0(%s: tensor<2x8xf32>, %x: tensor<2x8xf32>, %r: tensor<8x8xf32>):
     %p = graph.matmul %s, %r : tensor<2x8xf32>, tensor<8x8xf32> -> tensor<2x8xf32>
     %q = graph.add %p, %x : tensor<2x8xf32>, tensor<2x8xf32> -> tensor<2x8xf32>

@@ -172,7 +172,7 @@ func.func @column(%ids: memref<4xi64>, %x: memref<8xf32>, %y: memref<4xf32> {ina
 
 // -----
 
-// The condition of a loop of computed length, which only its turns write
+// The condition of a loop of computed length, which only its iterations write
 func.func @condition(%n: memref<i64>, %y: memref<4xf32> {inarch.result}) {
   %one = arith.constant 1 : index
   %m = memref.load %n[] : memref<i64>

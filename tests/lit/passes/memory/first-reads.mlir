@@ -149,7 +149,7 @@ func.func @picked(%ids: memref<4xi64>, %x: memref<2xf32>, %y: memref<4xf32> {ina
 
 // -----
 
-// A loop of computed length may have no turn: what it writes may have been written, and it reads nothing.
+// A loop of computed length may have no iteration: what it writes may have been written, and it reads nothing.
 // CHECK-LABEL: func.func @computed
 func.func @computed(%n: memref<i64>, %y: memref<4xf32> {inarch.result}) {
   %one = arith.constant 1 : index

@@ -1,6 +1,6 @@
 // RUN: inarch-opt %s --split-input-file -p hoist-invariants | filecheck %s
 
-// A copy, and what is made of it, of the same memory at each turn: before the loop, with the views that they are seen through.
+// A copy, and what is made of it, of the same memory at each iteration: before the loop, with the views that they are seen through.
 // CHECK-LABEL: func.func @main(%w: memref<4x4xf32>, %x: memref<3x4xf32>, %y: memref<4xf32> {inarch.result}) {
 // CHECK-NEXT:    %all = memref.subview %w[0, 0] [4, 4] [1, 1] : memref<4x4xf32> to memref<4x4xf32, strided<[4, 1], offset: ?>>
 // CHECK-NEXT:    %p = loop.alloc : memref<4x4xf32>
@@ -261,7 +261,7 @@ func.func @stays(%w: memref<4xf32>, %x: memref<3x4xf32>, %y: memref<4xf32> {inar
 
 // -----
 
-// A nest whose body uses the number of the turn.
+// A nest whose body uses the number of the iteration.
 // CHECK-LABEL: func.func @number(%w: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
 // CHECK-NEXT:    loop.for %t = 0 to 3 {
 // CHECK-NEXT:      %p = loop.alloc : memref<4xf32>
@@ -301,7 +301,7 @@ func.func @number(%w: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
 
 // -----
 
-// A turn reads what the one before has left in its scratch: it stays, and plan-memory says that nothing has written that.
+// An iteration reads what the one before has left in its scratch: it stays, and plan-memory says that nothing has written that.
 // CHECK-LABEL: func.func @leaks(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
 // CHECK-NEXT:    loop.for %i = 0 to 4 {
 // CHECK-NEXT:      %t = loop.alloc : memref<4xf32>

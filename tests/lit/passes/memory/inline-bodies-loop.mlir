@@ -1,6 +1,6 @@
 // RUN: inarch-opt %s -p inline-bodies | filecheck %s
 
-// As outline-bodies and graph-to-loop leave a scan: its constant goes before the loop, its scratch stays a turn's.
+// As outline-bodies and graph-to-loop leave a scan: its constant goes before the loop, its scratch stays an iteration's.
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT: loop.constant dense<[1.000000e+00, 2.000000e+00]>
 // CHECK: loop.for

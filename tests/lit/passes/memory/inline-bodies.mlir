@@ -48,7 +48,7 @@
 // CHECK-NEXT:  }
 func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<3x2xf32>) {
   %c = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
-  %s, %t, %ys = graph.scan 3 turns from(%a, %b) each() all(%c, %w) backward [0] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>) {
+  %s, %t, %ys = graph.scan 3 iterations from(%a, %b) each() all(%c, %w) backward [0] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>) {
   ^bb0(%p: tensor<2xf32>, %q: tensor<2xf32>, %r: tensor<2xf32>, %v: tensor<2xf32>):
     %m = graph.mul %p, %r : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
     %n = graph.add %m, %v : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
@@ -96,9 +96,9 @@ func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (ten
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @main(%x: tensor<f32>) -> tensor<f32> {
-  %0 = graph.scan 3 turns from(%x) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
+  %0 = graph.scan 3 iterations from(%x) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
   ^bb0(%s: tensor<f32>):
-    %1 = graph.scan 3 turns from(%s) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
+    %1 = graph.scan 3 iterations from(%s) each() all() backward [] : (tensor<f32>) -> (tensor<f32>) {
     ^bb1(%t: tensor<f32>):
       %2 = graph.tanh %t : tensor<f32> -> tensor<f32>
       graph.yield %2 : tensor<f32>

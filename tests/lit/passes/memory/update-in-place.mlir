@@ -135,7 +135,7 @@ func.func @read_by_another_name(%x: memref<2x4xf32>, %y: memref<2x4xf32> {inarch
 
 // -----
 
-// In a loop: what is allocated in its body is of one turn. %d is of all of them: the next turn reads it again.
+// In a loop: what is allocated in its body is of one iteration. %d is of all of them: the next iteration reads it again.
 // CHECK-LABEL: @in_a_loop
 func.func @in_a_loop(%x: memref<4x8xf32>, %y: memref<4x8xf32> {inarch.result}) {
   %d = loop.alloc : memref<8xf32>
@@ -177,9 +177,9 @@ func.func @in_a_loop(%x: memref<4x8xf32>, %y: memref<4x8xf32> {inarch.result}) {
 
 // -----
 
-// What a turn writes into memory of all turns is read by the next one.
-// CHECK-LABEL: @for_the_next_turn
-func.func @for_the_next_turn(%x: memref<4x8xf32>, %y: memref<8xf32> {inarch.result}) {
+// What an iteration writes into memory of all iterations is read by the next one.
+// CHECK-LABEL: @for_the_next_iteration
+func.func @for_the_next_iteration(%x: memref<4x8xf32>, %y: memref<8xf32> {inarch.result}) {
   %d = loop.alloc : memref<8xf32>
   loop.nest (j = 8) ins(%x[0, j] : memref<4x8xf32>) outs(%d[j] : memref<8xf32>) {
   ^bb0(%a: f32, %o: f32):

@@ -163,7 +163,7 @@ func.func @parts_of_one_buffer_share_the_copy(%x: memref<4xf32>, %y: memref<8xf3
 
 // -----
 
-// In a loop each turn makes the copy of what it reads.
+// In a loop each iteration makes the copy of what it reads.
 func.func @in_a_loop(%x: memref<3x4xf32>, %y: memref<3x4xf32> {inarch.result}) {
   loop.for %n = 0 to 3 {
     %row = memref.subview %x[%n, 0] [1, 4] [1, 1] : memref<3x4xf32> to memref<1x4xf32, strided<[4, 1], offset: ?>>

@@ -37,7 +37,7 @@ func.func @main(%x: memref<7x5xf32>, %w: memref<5x8xf32>, %y: memref<7x8xf32> {i
     %r = arith.negf %a : f32
     loop.yield %r : f32
   } loc("shift")
-  // SHIFT: shift: error: fuse: expected turns of i that touch what they write themselves, found that i = 1 reads %y[0, 0], which the producer writes at i = 0
+  // SHIFT: shift: error: fuse: expected iterations of i that touch what they write themselves, found that i = 1 reads %y[0, 0], which the producer writes at i = 0
   // ORDER: error: fuse: expected producers in the program's order, and before their consumer
   loop.nest (i = 7, j = 8) ins(%y[i, j] : memref<7x8xf32>, %z[i, j] : memref<7x8xf32>) outs(%z[i, j] : memref<7x8xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):

@@ -19,7 +19,7 @@ func.func @main(%x: memref<9x9xf32>, %y: memref<7x7xf32> {inarch.result}, %z: me
   } loc("pool")
   // CHECK: loop.nest (kh = 3 reduction, ow = 7, oh = 7, kw = 3 reduction) ins(%x[kh + oh, ow + kw]
   // MAX: loop.nest (oh = 7, ow = 7, kw = 3 reduction, kh = 3 reduction)
-  // SHARED: pool: error: interchange: expected oh, whose turns threads share, outside of kh, whose iterations one thread adds up, found it inside; interchange before parallelize
+  // SHARED: pool: error: interchange: expected oh, whose iterations threads share, outside of kh, whose iterations one thread adds up, found it inside; interchange before parallelize
 
   loop.nest (oh = 7, ow = 7, kh = 3 reduction, kw = 3 reduction) ins(%x[oh + kh, ow + kw] : memref<9x9xf32>) outs(%y[oh, ow] init 0.0 : memref<7x7xf32>) {
   ^bb0(%a: f32, %o: f32):

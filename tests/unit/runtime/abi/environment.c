@@ -97,7 +97,7 @@ static void try_all(const char *who)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         for (int32_t threads = 1; threads < 3; threads++) {
             env_set_threads(threads);
-            for (int turn = 0; turn < CALLS; turn++) {
+            for (int iteration = 0; iteration < CALLS; iteration++) {
                 set(names[i]);
                 const uint64_t before = control();
                 call(found);

@@ -69,13 +69,13 @@ static int is_right(inarch_module *module, int model, int threads)
 }
 
 /* Returns how many results were wrong. */
-static intptr_t turns(int caller, int count)
+static intptr_t iterations(int caller, int count)
 {
     intptr_t wrong = 0;
-    for (int turn = 0; turn < count; turn++) {
-        const int one = (caller + turn) % models, other = (caller + turn / 2 + 1) % models;
+    for (int iteration = 0; iteration < count; iteration++) {
+        const int one = (caller + iteration) % models, other = (caller + iteration / 2 + 1) % models;
         inarch_module *own = NULL;
-        wrong += !is_right(shared[one], one, (caller + turn) % 4);
+        wrong += !is_right(shared[one], one, (caller + iteration) % 4);
         if (inarch_open(paths[other], NULL, &own) != INARCH_OK || !is_right(own, other, 3)) {
             wrong++;
         }
@@ -86,7 +86,7 @@ static intptr_t turns(int caller, int count)
 
 static void *call(void *caller)
 {
-    return (void *)turns((int)(intptr_t)caller, rounds);
+    return (void *)iterations((int)(intptr_t)caller, rounds);
 }
 
 int main(int count, char **arguments)
@@ -112,7 +112,7 @@ int main(int count, char **arguments)
         const pid_t child = fork();
         if (child == 0) {
             alarm(60); /* a child that hangs fails */
-            _exit(turns(i, models) == 0 ? 0 : 3);
+            _exit(iterations(i, models) == 0 ? 0 : 3);
         }
         int status;
         waitpid(child, &status, 0);

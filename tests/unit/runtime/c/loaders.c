@@ -69,9 +69,9 @@ int main(int count, char **arguments)
     path = arguments[1];
     for (int i = 2; i < count; i++) {
         const char *loaders[] = {arguments[i], NULL};
-        for (int turn = 0; turn < 3; turn++) {
+        for (int iteration = 0; iteration < 3; iteration++) {
             const int32_t status = try(loaders);
-            if (turn == 2) {
+            if (iteration == 2) {
                 printf("%d %s\n", (int)status, status == INARCH_OK ? "" : inarch_last_error());
             }
         }

@@ -67,7 +67,7 @@ int main(int count, char **arguments)
         ((float *)(void *)input)[i] = (float)(i % 17) / 8;
     }
     /* At first there is none that all share: the threads' own come and go. */
-    for (int turn = 0; turn < 2; turn++) {
+    for (int iteration = 0; iteration < 2; iteration++) {
         if (inarch_open(path, NULL, &shared) != INARCH_OK || !run(shared, expected, 1)) {
             fprintf(stderr, "%s\n", inarch_last_error());
             return 1;

@@ -165,10 +165,10 @@ def test_threads_call_and_reload(program: Path, steps: Path) -> None:
     wrong: list[object] = []
 
     def work() -> None:
-        for turn in range(20):
-            used = module if turn % 2 else inarch.load(program, loaders=[steps])
+        for iteration in range(20):
+            used = module if iteration % 2 else inarch.load(program, loaders=[steps])
             if not np.allclose(used["f0"](*one), one[0] / one[1]):
-                wrong.append(turn)
+                wrong.append(iteration)
             try:
                 used["f0"](one[0], np.zeros_like(one[0]))
             except InarchError as error:

@@ -522,9 +522,9 @@ def _held(path: Path) -> tuple[int, int]:
 def test_a_thousand_times_leaves_nothing(runtime: Any, model: Path) -> None:
     x, y = arrays()
     before, threads = _held(model), _count("/proc/self/task")
-    for turn in range(1000):
+    for iteration in range(1000):
         module = runtime.opened(model, UNCHECKED)
-        if turn % 50 == 0:
+        if iteration % 50 == 0:
             instance = runtime.instance(module)
             bound(runtime, instance, x, y)
             assert runtime.functions.inarch_set_threads(instance, 2) == 0

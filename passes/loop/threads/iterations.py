@@ -1,4 +1,4 @@
-"""Which functions do a part of a loop: kernels of one op whose turns threads share."""
+"""Which functions do a part of a loop: kernels of one op whose iterations threads share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import is_public
 
 
-def shared_turns(function: FuncOp) -> int:
-    """How many turns of its parallel loop threads share; 0 where it has none, or one turn only.
+def shared_iterations(function: FuncOp) -> int:
+    """How many iterations of its parallel loop threads share; 0 where it has none, or one iteration only.
 
     Of private functions: the loop is that of its one op, of a nest or a microkernel one of its iterators.
     Parallel loops elsewhere run in order.
@@ -21,11 +21,11 @@ def shared_turns(function: FuncOp) -> int:
     if is_public(function) or function.is_declaration:
         return 0
     ops = [op for op in function.body.block.ops if not isinstance(op, arith.ConstantOp | ReturnOp)]
-    turns = _turns(ops[0]) if len(ops) == 1 else 0
-    return turns if turns > 1 else 0
+    iterations = _iterations(ops[0]) if len(ops) == 1 else 0
+    return iterations if iterations > 1 else 0
 
 
-def _turns(op: Operation) -> int:
+def _iterations(op: Operation) -> int:
     if isinstance(op, ForOp):
         numbers = op.counted() if op.mode.data == "parallel" else None
         return 0 if numbers is None else len(numbers)
