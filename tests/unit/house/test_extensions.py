@@ -50,7 +50,7 @@ def test_a_dialect_is_called_like_its_folder(name: str) -> None:
     assert all(Operation in op.mro() for op in dialect.operations)
     assert all(Attribute in one.mro() for one in dialect.attributes)
     assert dialect.name == name
-    assert list(dialect.operations)
+    assert list(dialect.operations) or name == "function", "whose ops are the functions of others"
 
 
 def _families() -> list[tuple[str, str]]:
