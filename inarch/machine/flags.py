@@ -25,8 +25,14 @@ BASE_FLAGS = (
 )
 
 _KIND_FLAGS: dict[Kind, tuple[str, ...]] = {
-    # Predictive commoning keeps loads of a sliding window in registers and spills accumulators.
-    "gcc": ("-fno-predictive-commoning",),
+    "gcc": (
+        # Keeps loads of a sliding window in registers and spills accumulators.
+        "-fno-predictive-commoning",
+        # Once induction variables have been expressed by each other's addresses, gcc 12 takes functions that
+        # write for functions that do not, and leaves their calls out.
+        "-fno-ipa-modref",
+        "-fno-ipa-pure-const",
+    ),
     "clang": (),
     # zig's defaults are those of a debug build.
     "zig": ("-fno-sanitize=undefined", "-fno-stack-protector"),

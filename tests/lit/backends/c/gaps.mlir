@@ -4,7 +4,7 @@
 module attributes {inarch.name = "n"} {
 
 // CHECK: #if defined(__GNUC__) && !defined(__clang__)
-// CHECK-NEXT: #define INARCH_NO_LOOP_VECTORS __attribute__((noinline, optimize("no-tree-loop-vectorize")))
+// CHECK-NEXT: #define INARCH_NO_LOOP_VECTORS __attribute__((noipa, optimize("no-tree-loop-vectorize")))
 
 // A step of 2 around a short loop: gcc unrolls that one.
 // CHECK: /* @steps */
