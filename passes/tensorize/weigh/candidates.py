@@ -180,7 +180,11 @@ def streams_of(matched: Matched) -> list[Stream]:
     nest, pattern = matched.nest, matched.pattern
     bound = set(matched.binding.values())
     found = [
-        _stream(nest, access, operand != pattern.output and operand in pattern.kernel.layout)
+        stream_of(
+            nest,
+            access,
+            is_demanded=operand != pattern.output and operand in pattern.kernel.layout,
+        )
         for operand, elements in pattern.elements.items()
         for access in [matched.access_of(elements[0])]
     ]
@@ -189,7 +193,10 @@ def streams_of(matched: Matched) -> list[Stream]:
         for operand, stream in zip(pattern.elements, found, strict=True)
     ]
     late = [access for at, access in enumerate(nest.reads) if at not in bound]
-    return [*found, *(replace(_stream(nest, access, False), is_late=True) for access in late)]
+    return [
+        *found,
+        *(replace(stream_of(nest, access, is_demanded=False), is_late=True) for access in late),
+    ]
 
 
 def copied_inputs(
@@ -216,7 +223,8 @@ def copied_inputs(
     return tuple(found)
 
 
-def _stream(nest: StridedNest, access: StridedAccess, is_demanded: bool) -> Stream:
+def stream_of(nest: StridedNest, access: StridedAccess, *, is_demanded: bool) -> Stream:
+    """An operand as memory sees it; `is_demanded`: a kernel says how it is laid out."""
     view = view_of(nest, access)
     rows = [form.coefficients for form in view.forms] if view is not None else []
     if view is None or view.is_flat:  # axis by axis: no two of them run over the same elements

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
@@ -21,10 +22,12 @@ from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.machine.work import body_cycles
 from inarch.passes.loop.nests.copied import is_copy, is_transposed
-from inarch.passes.tensorize.unify.strided import strided_nest
+from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
-from inarch.passes.tensorize.weigh.cost import Costs
-from inarch.passes.tensorize.weigh.plain import chain_cycles, is_chain, plain_cycles
+from inarch.passes.tensorize.weigh.candidates import stream_of
+from inarch.passes.tensorize.weigh.cost import Costs, Traffic
+from inarch.passes.tensorize.weigh.plain import is_in_order, plain_cycles, side_by_side, waits
+from inarch.passes.tensorize.weigh.traffic import traffic
 
 
 class TripCounts:
@@ -89,8 +92,9 @@ def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
     """Cycles of one core that the nest takes without a kernel: its operations, or bringing its operands.
 
     Of a product what `plain_cycles` says, as kernels are weighed against; of what has no vector form (indices
-    that are read, running sums, floats that are reduced one after the other) one number after the other, and
-    a chain no faster than its latency; else vectors at the pace of multiply-adds.
+    that are read, running sums) one number after the other; else vectors at the pace of multiply-adds. Sums
+    of floats have as many lanes as there are outputs side by side, and wait for the terms before; memory
+    adds to them what it adds to calls of a kernel, which they are compared with.
     """
     points = math.prod(op.sizes)
     if not points:
@@ -105,10 +109,21 @@ def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
         return plain_cycles(strided_nest(op), target, machine) + touched
     touched += sum(brought[value] for value in set(op.outs))  # a line is read before it is written
     element = max(dtype_of(memref_of(value).element_type).nbytes for value in op.outs)
-    waits = 0.0
-    if op.has_reduction and unsuitable(op) is None and is_chain(nest := strided_nest(op)):
-        waits = chain_cycles(nest, machine)
-    is_serial = waits or is_indirect(op) or op.has_scan
-    lanes = 1 if is_serial else max(1, target.vector_bytes // element)
-    each = body_cycles(applied_in(op.body.block), lanes * element, machine)
-    return max(each * points / lanes, waits, touched)
+    lanes = 1 if is_indirect(op) or op.has_scan else max(1, target.vector_bytes // element)
+    functions = applied_in(op.body.block)
+    if op.has_reduction and unsuitable(op) is None and is_in_order(nest := strided_nest(op)):
+        outputs = side_by_side(nest)
+        lanes = min(lanes, outputs)
+        vectors = points // outputs * math.ceil(outputs / lanes)
+        work = vectors * body_cycles(functions, lanes * element, machine)
+        busy = max(work, waits(nest, machine))
+        return busy + Costs(machine).added(busy, _moved(nest, machine))
+    return max(points / lanes * body_cycles(functions, lanes * element, machine), touched)
+
+
+def _moved(nest: StridedNest, machine: Machine) -> Traffic:
+    """What memory does around the nest as it is, as around one call of a kernel."""
+    streams = [stream_of(nest, read, is_demanded=False) for read in nest.reads]
+    streams.append(replace(stream_of(nest, nest.write, is_demanded=False), is_written=True))
+    sizes = [axis.size for axis in nest.axes]
+    return traffic(streams, sizes, sizes, [], Costs(machine))[1]

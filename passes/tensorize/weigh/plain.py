@@ -28,31 +28,34 @@ def plain_cycles(nest: StridedNest, target: Target, machine: Machine) -> float:
 
     Of operands in the first-level cache; what brings them there is to be added, as for a kernel.
     """
-    if is_chain(nest):
-        return max(_in_vectors(nest, target), chain_cycles(nest, machine))
-    return _in_vectors(nest, target)
+    return max(_in_vectors(nest, target), waits(nest, machine))
 
 
-def is_chain(nest: StridedNest) -> bool:
-    """Whether the nest reduces floats one after the other: no C compiler may order them anew.
+def waits(nest: StridedNest, machine: Machine) -> float:
+    """Cycles in which sums wait for the terms before, those of outputs `side_by_side` together.
 
-    Neighbouring outputs that read neighbours, or short sums that are written out, are lanes.
+    Short ones do not: the next sum begins meanwhile.
     """
-    is_float = dtype_of(memref_of(nest.write.buffer).element_type).is_float
-    if not is_float or _terms(nest) <= _UNROLLED:
-        return False
+    if not is_in_order(nest) or _terms(nest) <= _UNROLLED:
+        return 0.0
+    points = math.prod([axis.size for axis in nest.axes])
+    return points / side_by_side(nest) * machine.fma_latency
+
+
+def is_in_order(nest: StridedNest) -> bool:
+    """Whether the nest reduces floats: no C compiler may order them anew."""
+    return dtype_of(memref_of(nest.write.buffer).element_type).is_float
+
+
+def side_by_side(nest: StridedNest) -> int:
+    """How many neighbouring outputs read neighbours: they are lanes, and chains of their own."""
     reductions = [at for at, axis in enumerate(nest.axes) if axis.is_reduction]
     terms = [read.strides for read in nest.reads if any(read.strides[at] for at in reductions)]
     for at, by in enumerate(nest.write.strides):
         along = [abs(strides[at]) for strides in terms]
         if at not in reductions and by == 1 and any(along) and max(along) <= NEAR:
-            return False
-    return True
-
-
-def chain_cycles(nest: StridedNest, machine: Machine) -> float:
-    """A chain's latency times its length, for all of them."""
-    return math.prod([axis.size for axis in nest.axes]) * machine.fma_latency
+            return nest.axes[at].size
+    return 1
 
 
 def _terms(nest: StridedNest) -> int:

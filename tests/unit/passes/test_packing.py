@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 from effort import effort
 from inarch.benchmark.shapes import Convolution, Product, Shape, arrays_of, program_of
@@ -15,6 +17,7 @@ from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import machine_of
+from inarch.ir.text import parse_module
 from inarch.machine.find import find_machine
 from inarch.machine.target import native
 from inarch.machine.target import parse as parse_target
@@ -37,7 +40,11 @@ def nests(shape: Product, target: str, machine: str) -> tuple[NestReport, ...]:
     """What is said of the nests of a product and of what is copied for it."""
     context = new_context()
     wish = Options(target=target, machine=find_machine(machine))
-    module = import_model(program_of(shape, context), context, wish)
+    return reported(context, import_model(program_of(shape, context), context, wish))
+
+
+def reported(context: Context, module: ModuleOp) -> tuple[NestReport, ...]:
+    """What is said of the nests of a program."""
     for one in default_pipeline():
         one.apply(context, module)
         if one.name == "tensorize":
@@ -142,6 +149,41 @@ def test_bounds_of_nests_without_a_kernel() -> None:
     every_second = Convolution(4, 40, 40, 8, (1, 1), 2, is_given=True)
     assert plain(every_second, "generic") == 8 * 20 * 20 * 8 * 4 / 4
     assert plain(Product(2, 8, 8, is_given=True)) == 2500
+    # Three sums side by side wait for the term before.
+    latency = find_machine("zen4").fma_latency
+    assert plain(Product(1000, 3, 64, is_given=True)) == 1000 * 64 * latency
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "least", "taken"),
+    [
+        ((100000, 3), 0, 400_000, "tree"),
+        ((20000, 12), 0, 180_000, "tree"),
+        ((4096, 5), 0, 16_000, "direct"),
+        ((2000, 7), 1, 7_000, "direct"),
+    ],
+)
+def test_sums_of_narrow_rows_have_few_lanes_and_wait(
+    shape: tuple[int, int], axis: int, least: int, taken: str
+) -> None:
+    """Sums of columns wait for the row before: many rows are done in parts. Rows of 7 are no vectors."""
+    kind, result = (
+        f"tensor<{'x'.join(map(str, each))}xf32>" for each in (shape, [shape[1 - axis]])
+    )
+
+    def reduced(attribute: str = "") -> tuple[NestReport, ...]:
+        context = new_context()
+        text = f"""func.func @main(%x: {kind}) -> {result} {{
+          %y = graph.reduce_sum %x axes = [{axis}]{attribute} : {kind} -> {result}
+          func.return %y : {result}
+        }}"""
+        wish = Options(target="x86-64-v3", machine=find_machine("zen3"))
+        return reported(context, import_model(parse_module(context, text), context, wish))
+
+    (only,) = reduced(' {inarch.algorithm = "direct"}')
+    assert only.taken is None
+    assert least <= only.cycles <= 2 * least
+    assert len(reduced()) == (2 if taken == "tree" else 1)
 
 
 @pytest.mark.sampled(effort(1, 2), reason="16 MiB, and NumPy's product of them")
