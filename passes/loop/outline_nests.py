@@ -28,7 +28,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.names import free_name, symbols_of
-from inarch.ir.report.structure import Structure, structure_of
+from inarch.ir.report.structure import Structure, structure_of, structure_text
 from inarch.ir.target import machine_of
 
 KERNEL = "inarch.kernel"
@@ -165,7 +165,7 @@ class _Kernels:
 
     def _kernel_of(self, op: Operation, operands: Sequence[SSAValue], structure: Structure) -> str:
         """Makes a kernel of `op`; its name."""
-        stem = f"{_kind(op)}_{_sizes(op)}_{_digest(repr(structure))}"
+        stem = f"{_kind(op)}_{_sizes(op)}_{_digest(structure_text(structure))}"
         name = free_name(stem, self.taken)
         self.module.body.block.add_op(_kernel(name, op, operands))
         return name

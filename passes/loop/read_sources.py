@@ -15,18 +15,21 @@ from typing import ClassVar
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.copied import is_copy
 from inarch.passes.loop.nests.edge import Edge, edges_from
 from inarch.passes.loop.nests.fusion import inline_producer
+from inarch.passes.loop.nests.unmoved import unmoved
 from inarch.passes.loop.nests.uses import written_roots
 from inarch.passes.tensorize.choose import Prices
 
@@ -36,8 +39,9 @@ class ReadSourcesPass(ModulePass):
     """Lets the reductions that read a copy read its source, where kernels then do all of them for less.
 
     A copy is a permutation, a slice or a broadcast of a buffer. All that reads it stands after it in its
-    block, and nothing between writes its source. What is compared are the cycles of the copy and of all
-    reductions, each with the kernel that it will get. `always`: also where it costs more.
+    block, and nothing between writes its source; a loop around it writes that, or `hoist-invariants` has the
+    copy before the loop. What is compared are the cycles of the copy and of all reductions, each with the
+    kernel that it will get. `always`: also where it costs more.
     """
 
     name = "read-sources"
@@ -48,11 +52,21 @@ class ReadSourcesPass(ModulePass):
         prices, remarks = Prices.of(ctx, op), remarks_of(ctx)
         for nest in free_nests(op):
             edges = edges_from(nest) if is_copy(nest) and 0 not in nest.sizes else []
-            if edges and all(edge.consumer.has_reduction for edge in edges) and _may_move(edges):
+            if not edges or not all(edge.consumer.has_reduction for edge in edges):
+                continue
+            if _may_move(edges) and not _is_hoisted(nest):
                 _read_source(edges, prices, remarks, always=self.always)
 
 
 PASS = ReadSourcesPass
+
+
+def _is_hoisted(copy: NestOp) -> bool:
+    """Whether the copy may be made once for all iterations of a loop: none writes what it reads."""
+    source = root(copy.ins[0])
+    function = source.owner.parent_op() if isinstance(source, BlockArgument) else None
+    is_of_body = isinstance(function, FuncOp) and BODY in function.attributes
+    return is_of_body or bool(unmoved(copy, source))
 
 
 def _may_move(edges: Sequence[Edge]) -> bool:
