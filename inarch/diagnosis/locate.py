@@ -104,10 +104,13 @@ def compiled_part(
     context: Context,
     keywords: Mapping[str, Any],
     progress: Callable[[str, int, int], None],
+    *,
+    is_whole: bool = False,
 ) -> CompiledPart:
     """A part as it is compiled. Backends that get nothing of it are no news.
 
-    What is demanded of the whole and is of no use here is not demanded of the part any more.
+    What is demanded of the whole and is of no use here is not demanded of the part any more. Raises
+    IdleAlgorithmError for an algorithm that is named where it applies to no op of the whole.
     """
     wish: dict[str, Any] = {**keywords, "progress": progress}
     with warnings.catch_warnings():
@@ -120,6 +123,8 @@ def compiled_part(
             except IdleKernelError:
                 del part.module.attributes["inarch.microkernels"]
             except IdleAlgorithmError as idle:
+                if is_whole:
+                    raise
                 if idle.selection in selections_of(part.module):
                     drop_selection(part.module, idle.selection)
                 elif wish.pop("schedule", None) is None:

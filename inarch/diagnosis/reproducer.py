@@ -25,6 +25,7 @@ from inarch.diagnosis.folders import copied, new_folder
 from inarch.diagnosis.slices import Slice
 from inarch.frontends.mlir import resource_keys, write_resources
 from inarch.ir.text import print_module
+from inarch.passes.lower.algorithm import selections_of
 
 SCRIPT = '''"""{summary}
 
@@ -111,7 +112,9 @@ def write_reproducer(folder: Path, shown: Shown, context: Context) -> Path:
             program = "model.onnx"
             (made / program).write_bytes(shown.part)
         else:
-            (made / program).write_text(print_module(shown.part.module))
+            module = shown.part.module
+            named = bool(selections_of(module))  # by where ops come from
+            (made / program).write_text(print_module(module, locations=named))
             if resource_keys(shown.part.module):
                 write_resources(made / "program.npz", shown.part.module, context)
         write_npz(made / "inputs.npz", shown.inputs)

@@ -286,7 +286,9 @@ class _Check:
                 for name, value in program.of_host().items()
                 if part is program.whole or name != "schedule"  # which names nests of several ops
             }
-            self.compiled[key] = compiled_part(part, program.context, wish, self.progress)
+            self.compiled[key] = compiled_part(
+                part, program.context, wish, self.progress, is_whole=part is program.whole
+            )
         return self.compiled[key]
 
     def _steps(self, values: Mapping[str, Array]) -> Fault | None:

@@ -30,14 +30,15 @@ from tests.unit.passes.algorithms import (
 def test_what_an_algorithm_breaks_is_blamed_on_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A wrong coefficient, by an option; and a bound of errors that is too small, by a schedule."""
+    """A wrong coefficient, by a place; a bound of errors that is too small, by a schedule."""
     monkeypatch.chdir(tmp_path)
     path = model(tmp_path, (1, 32, 6, 6), 32, (1, 1, 1, 1), 0)
     wrong = written(tmp_path / "conv_wrong.py", OUTSIDE)
     given = f"verify {path} --target {TARGET} --load {wrong}"
-    done = cli.run(f"{given} --algorithm conv=wrong".split())
+    done = cli.run(f"{given} --algorithm con?=wrong".split())
     assert done.code == 1
     assert f"by graph.conv at conv: pass 'graph-to-loop', algorithm 'wrong' [{wrong}]" in done.out
+    assert "reproduce: python" in done.out  # whose program has the place
     lie = "Bound(1e-6, by_element=True)"
     wrong.write_text(FAULTY.format(lower=DIRECT, refuses="None").replace("Bound(1.0)", lie))
     written(Path("s.schedule"), "algorithm conv wrong")
@@ -46,6 +47,8 @@ def test_what_an_algorithm_breaks_is_blamed_on_its_file(
         "by graph.conv at conv: a declared bound of errors below the rounding of its nests, "
         f"algorithm 'wrong' [{wrong}]"
     ) in done.out
+    done = cli.run(f"{given} --algorithm conv=gemm".split())
+    assert (done.code, "does not apply to 'graph.conv'" in done.err) == (2, True)
 
 
 FAULTS = {
