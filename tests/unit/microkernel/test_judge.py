@@ -9,7 +9,7 @@ import pytest
 from inarch.core.lazy import Array, np
 from inarch.dialects.kernel.body import body_of
 from inarch.machine.target import native
-from inarch.meaning import Number
+from inarch.meaning import Number, parse
 from inarch.microkernel import Microkernel, instantiate
 from inarch.passes.tensorize.unify.body import unify
 from inarch.verification.cases.cases import Case, cases, offsets
@@ -100,3 +100,17 @@ def test_the_sign_of_zero_is_part_of_a_number(meant: float, found: float, *, is_
     """A kernel that adds 0 is not one that adds -0: of -0 they make 0 and -0."""
     one, other = (body_of(Number(value), {}, "f32") for value in (meant, found))
     assert bool(list(unify(one, other.result, 0))) == is_one
+
+
+@pytest.mark.parametrize(
+    ("meant", "found"), [("A * B", "rounded(A * B)"), ("rounded(A * B)", "A * B")]
+)
+def test_a_product_that_rounds_by_itself_is_no_other(meant: str, found: str) -> None:
+    """A kernel that adds a product with one rounding is not one that rounds it before."""
+    one, other, same = (
+        body_of(parse(f"for i in N: C[i] = {text.replace('A', 'A[i]').replace('B', 'B[i]')}")
+                .statements[0].value, {"A": "f32", "B": "f32"}, "f32")
+        for text in (meant, found, meant)
+    )  # fmt: skip
+    assert list(unify(one, same.result, 2))
+    assert not list(unify(one, other.result, 2))
