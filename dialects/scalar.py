@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import copysign, inf
 from struct import pack
 
@@ -181,7 +182,7 @@ class Scalar:
 
     def function(self, name: str, *others: Scalar | Number) -> Scalar:
         """A scalar function by its row's name, `x.function("exp")`, of elements of one dtype."""
-        row, dtype = FUNCTIONS.get(name) or OF_MEANINGS[name], self.dtype
+        row, dtype = FUNCTIONS.get(name) or OF_MEANINGS[name], self._computed()
         if row.define is not None:
             return self._defined(row, others)
         op = row.floats if dtype.is_float else row.unsigned if dtype.is_unsigned else row.signed
@@ -215,10 +216,21 @@ class Scalar:
         return found
 
     def cast(self, dtype: DType | str) -> Scalar:
-        """To another dtype: floats truncate towards zero, to bool means `!= 0`."""
+        """To another dtype: floats truncate towards zero, to bool means `!= 0`.
+
+        From and to a float that is only stored by way of the dtype in which its values are computed with.
+        """
         target = DTYPES[dtype] if isinstance(dtype, str) else dtype
         if target == self.dtype:
             return self
+        if self.dtype.is_stored:
+            by = DTYPES[self.dtype.arithmetic]
+            return replace(self._emit(arith.ExtFOp(self.value, mlir_type(by))), dtype=by).cast(
+                target
+            )  # pyright: ignore[reportArgumentType]
+        if target.is_stored:
+            wide = self.cast(target.arithmetic)
+            return replace(self._emit(arith.TruncFOp(wide.value, mlir_type(target))), dtype=target)  # pyright: ignore[reportArgumentType]
         if target.name == "i1":
             return self.not_equal(0)
         to = storage_type(mlir_type(target))
@@ -228,7 +240,25 @@ class Scalar:
         self.block.add_op(op)
         return Scalar(op.results[0], target, self.block)
 
+    def bitcast(self, dtype: DType | str) -> Scalar:
+        """The same bits as another dtype of that width."""
+        target = DTYPES[dtype] if isinstance(dtype, str) else dtype
+        if target.bits != self.dtype.bits:
+            raise InarchError(
+                f"expected a dtype of {self.dtype.bits} bits, as {self.dtype.name} has, found {target.name}"
+            )
+        to = storage_type(mlir_type(target))
+        if to == self.value.type:
+            return replace(self, dtype=target)
+        return replace(self._emit(arith.BitcastOp(self.value, to)), dtype=target)
+
     # -- building
+
+    def _computed(self) -> DType:
+        """The dtype. Raises InarchError for one that is only stored."""
+        if self.dtype.is_stored:
+            raise InarchError(stored_message(self.dtype))
+        return self.dtype
 
     def _emit(self, op: Operation) -> Scalar:
         self.block.add_op(op)
@@ -248,7 +278,7 @@ class Scalar:
     ) -> Scalar:
         right = self._constant(other)
         _check_dtypes(self, right)
-        if self.dtype.is_float:
+        if self._computed().is_float:
             op = float_op
         else:
             op = unsigned_op if self.dtype.is_unsigned and unsigned_op else signed_op
@@ -259,13 +289,54 @@ class Scalar:
     def _compare(self, other: Scalar | Number, floats: str, signed: str, unsigned: str) -> Scalar:
         right = self._constant(other)
         _check_dtypes(self, right)
-        if self.dtype.is_float:
+        if self._computed().is_float:
             op: Operation = arith.CmpfOp(self.value, right.value, floats)
         else:
             kind = unsigned if self.dtype.is_unsigned else signed
             op = arith.CmpiOp(self.value, right.value, kind)
         self.block.add_op(op)
         return Scalar(op.results[0], DTYPES["i1"], self.block)
+
+
+def stored_message(dtype: DType) -> str:
+    """Why nothing is computed of the dtype."""
+    return (
+        f"expected a dtype to compute with, found {dtype.name}, which is only stored; "
+        f"cast it to {dtype.arithmetic}"
+    )
+
+
+@lru_cache(maxsize=64)
+def conversion(dtype: DType, *, widens: bool) -> Block:
+    """The block by which the bits of a dtype that is only stored become a number, or a number such bits.
+
+    Raises InarchError where the dtype's row gives an element of another dtype.
+    """
+    from inarch.dialects.loop.nest import YieldOp  # this package's files import us
+
+    bits, number = DTYPES[f"ui{dtype.bits}"], DTYPES[dtype.arithmetic]
+    name, function, takes, gives = (
+        ("widen", dtype.widen, bits, number) if widens else ("narrow", dtype.narrow, number, bits)
+    )
+    assert function is not None, "the row was checked when it was loaded"
+    block = Block(arg_types=[storage_type(mlir_type(takes))])
+    found = function(Scalar(block.args[0], takes, block))
+    if not isinstance(found, Scalar) or found.dtype != gives:
+        what = found.dtype.name if isinstance(found, Scalar) else type(found).__name__
+        raise InarchError(
+            f"dtype '{dtype.name}': expected `{name}` to give an element of {gives.name}, found {what}"
+        )
+    block.add_op(YieldOp(found.value))
+    return block
+
+
+def converted(op: Operation) -> Block | None:
+    """The block of an op that converts from or to a dtype that is only stored; None of any other."""
+    if isinstance(op, arith.ExtFOp) and (source := dtype_of(op.input.type)).is_stored:
+        return conversion(source, widens=True)
+    if isinstance(op, arith.TruncFOp) and (target := dtype_of(op.result.type)).is_stored:
+        return conversion(target, widens=False)
+    return None
 
 
 def _check_dtypes(left: Scalar, right: Scalar) -> None:
@@ -289,6 +360,8 @@ def number_attribute(number: Number, element_type: Attribute) -> FloatAttr | Int
         value = float(number)
         if element_type == f32 and not _fits_f32(value):
             value = copysign(inf, value)
+        elif (dtype := dtype_of(element_type)).is_stored:
+            value = dtype.rounded(value)
         return FloatAttr(value, element_type)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
     if element_type == i1:
         return IntegerAttr(int(bool(number)), 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
@@ -19,6 +19,7 @@ from inarch.dialects.graph.op import GraphOp, Property, element_of, shape_of, te
 from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp
 from inarch.frontends.builder import Builder
 from inarch.frontends.ids import declare
+from inarch.ir.types import mlir_type
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -31,6 +32,10 @@ class Building:
     name: str
     """Unique enough for messages."""
     builder: Builder
+    wide: dict[SSAValue, SSAValue] = field(
+        default_factory=dict[SSAValue, SSAValue], kw_only=True, repr=False, compare=False
+    )
+    """Values of a dtype that is only stored, as they are computed with."""
 
     def emit(self, kind: type[GraphOp], *operands: SSAValue, **properties: Property) -> SSAValue:
         """The result of a new op; a constant when all its operands are and it is small.
@@ -43,12 +48,36 @@ class Building:
     def emit_all(
         self, kind: type[GraphOp], *operands: SSAValue, **properties: Property
     ) -> list[SSAValue]:
-        """As `emit`, of an op with several results."""
+        """As `emit`, of an op with several results.
+
+        An op that computes of a dtype that is only stored does so in its `arithmetic`; floats that come of it
+        are rounded back, each once where another op of this node takes it.
+        """
+        stored = [tensor_dtype(each) for each in operands if tensor_dtype(each).is_stored]
         try:
-            return self.builder.emit(kind, operands, properties, self.name)
+            if kind.MOVES or not stored:
+                return self.builder.emit(kind, operands, properties, self.name)
+            wide = [self._widened(each) for each in operands]
+            return [
+                self._narrowed(each, stored[0])
+                for each in self.builder.emit(kind, wide, properties, self.name)
+            ]
         except VerifyException as error:
             # The number of the constraint is of the op's documentation, which the model's author has not.
             raise InarchError(re.sub(r"^C\d+: ", "", str(error))) from error
+
+    def _widened(self, value: SSAValue) -> SSAValue:
+        """A value in the dtype in which it is computed with; what this node has rounded as it was before."""
+        if value not in self.wide and (dtype := tensor_dtype(value)).is_stored:
+            self.wide[value] = self.emit(CastOp, value, to=mlir_type(dtype.arithmetic))
+        return self.wide.get(value, value)
+
+    def _narrowed(self, value: SSAValue, dtype: DType) -> SSAValue:
+        if tensor_dtype(value).name != dtype.arithmetic:
+            return value
+        narrow = self.emit(CastOp, value, to=mlir_type(dtype))
+        self.wide[narrow] = value
+        return narrow
 
     def cast_like(self, value: SSAValue, like: SSAValue) -> SSAValue:
         """`value` in the dtype of `like`; itself where it has it."""

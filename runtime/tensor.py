@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, Protocol, TypeAlias, cast
 
 from inarch.artifact.manifest import Port
-from inarch.core.dtypes import DTYPES, from_numpy
+from inarch.core.dtypes import from_dlpack, from_numpy
 from inarch.core.errors import ArgumentError, EnvironmentFault, UnsupportedError
 from inarch.core.lazy import np
 from inarch.runtime.abi import ffi
@@ -22,9 +22,6 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 _CPU = 1  # DLDeviceType kDLCPU
 _READABLE = (1, 3, 11, 13)
 """By the CPU: kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged."""
-
-_NAMES = {(dtype.dlpack, dtype.bits): dtype.numpy for dtype in DTYPES.values()}
-"""NumPy's name by DLPack's code and bits."""
 
 
 def as_array(value: object, port: Port, role: str) -> Array:
@@ -252,11 +249,11 @@ def view(tensor: Any, *, writeable: bool, owner: Owner) -> Array:
     """
     made = ffi()
     kind, rank = tensor.dtype, tensor.ndim
-    name = _NAMES.get((kind.code, kind.bits))
-    if name is None or kind.lanes != 1:
+    row = from_dlpack(kind.code, kind.bits)
+    if row is None or kind.lanes != 1:
         said = (kind.code, kind.bits, kind.lanes)
         raise UnsupportedError(f"DLPack dtype {said} is not supported")
-    dtype = _dtype_of(name)
+    dtype = _dtype_of(row.numpy)
     size = dtype.itemsize
     shape: list[int] = made.unpack(tensor.shape, rank) if rank else []
     if 0 in shape:

@@ -28,6 +28,8 @@ def is_bool(kind: Attribute) -> bool:
 
 def literal(value: float, dtype: DType) -> str:
     """`value` as a C constant of `dtype`, exactly; negative ones in parentheses."""
+    if dtype.is_stored:
+        return f"{dtype.bits_of(value):#x}"
     if dtype.is_float:
         return _float_literal(float(value), dtype)
     number = int(value)

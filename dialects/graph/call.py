@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -22,6 +23,7 @@ class CallOp(GraphOp):
     checked once a module (`verify_module`). No constraints but C0.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
     arguments = var_operand_def(TensorType)

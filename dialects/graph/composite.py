@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType
 from xdsl.ir import Block, Region, SSAValue
@@ -53,6 +53,7 @@ class CompositeRegionOp(GraphOp):
     `<backend>.<pattern>`.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.composite"
     symbol = prop_def(StringAttr)
     inputs = var_operand_def(TensorType)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
 from xdsl.irdl import prop_def, result_def, traits_def
@@ -24,6 +24,7 @@ class ConstantOp(GraphOp):
     The result has the type of `value`. Its array: `inarch.ir.payload.constants.constant_array(value, store)`.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.constant"
     value = prop_def(DenseIntOrFPElementsAttr | DenseResourceAttr)
     out = result_def(TensorType)

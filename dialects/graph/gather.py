@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.irdl import operand_def, prop_def, result_def
@@ -24,6 +25,7 @@ class GatherOp(GraphOp):
     are i32 or i64. C3: data has an element along the axis, unless out has none.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.gather"
     data = operand_def(TensorType)
     indices = operand_def(TensorType)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     BytesAttr,
@@ -30,6 +30,7 @@ from inarch.core.dtypes import DType
 from inarch.core.lazy import Array
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.nest_spec import NestSpec
+from inarch.dialects.scalar import stored_message
 from inarch.ir.require import require
 from inarch.ir.types import dtype_of, i64, is_supported
 
@@ -102,9 +103,12 @@ class GraphOp(IRDLOperation, ABC):
     Common constraints, checked here: C0: every tensor is static and of a supported dtype, and each
     result has the type that `infer` gives. A layout (`#graph.layout`) is free: it says how a tensor
     lies in memory, never what it holds, so that `infer` and `reference` know nothing of it. It has
-    one block a dimension, and stands only on tensors of ops that take one (`takes_layouts`).
+    one block a dimension, and stands only on tensors of ops that take one (`takes_layouts`). A dtype that
+    is only stored stands on tensors of ops that move elements (`MOVES`), and of casts.
     """
 
+    MOVES: ClassVar[bool] = False
+    """Whether results are elements of the operands as they are: such ops take dtypes that are only stored."""
     traits = traits_def(Pure())
 
     @abstractmethod
@@ -163,7 +167,7 @@ class GraphOp(IRDLOperation, ABC):
 
     def infer_results(self) -> None:
         """Checks the constraints, then gives the op the results that `infer` states."""
-        _check_tensors(self.operands)
+        self._check_tensors(self.operands)
         self.check()
         self.results = SSAValues(OpResult(t, self, i) for i, t in enumerate(self.infer()))
 
@@ -175,8 +179,8 @@ class GraphOp(IRDLOperation, ABC):
                 self.properties[name] = default
 
     def verify_(self) -> None:
-        _check_tensors(self.operands)
-        _check_tensors(self.results)
+        self._check_tensors(self.operands)
+        self._check_tensors(self.results)
         self._check_layouts()
         self.check()
         for index, (result, expected) in enumerate(zip(self.results, self.infer(), strict=True)):
@@ -186,6 +190,16 @@ class GraphOp(IRDLOperation, ABC):
                 and found.element_type == expected.element_type
             )
             require(same, "C0", "expected result {} of type {}, found {}", index, expected, found)
+
+    def _check_tensors(self, values: Sequence[SSAValue]) -> None:
+        for value in values:
+            found = tensor_of(value)
+            if not found.has_static_shape():  # no `require`: printing types is most of making an op
+                raise VerifyException(f"C0: expected a static shape, found {found}")
+            if not is_supported(found.element_type):
+                raise VerifyException(f"C0: expected a supported dtype, found {found}")
+            if not self.MOVES and (dtype := dtype_of(found.element_type)).is_stored:
+                raise VerifyException(f"C0: {stored_message(dtype)}")
 
     def _check_layouts(self) -> None:
         for value in (*self.operands, *self.results):
@@ -223,15 +237,6 @@ class CompositeOp(GraphOp):
     @abstractmethod
     def decompose(self) -> list[Operation]:
         """The same value from simpler graph ops, in order; the last op's result replaces this one's."""
-
-
-def _check_tensors(values: Sequence[SSAValue]) -> None:
-    for value in values:
-        found = tensor_of(value)
-        if not found.has_static_shape():  # no `require`: printing types is most of making an op
-            raise VerifyException(f"C0: expected a static shape, found {found}")
-        if not is_supported(found.element_type):
-            raise VerifyException(f"C0: expected a supported dtype, found {found}")
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue, SSAValues
@@ -33,6 +33,7 @@ class RelayoutOp(StructuredOp):
             -> tensor<1x64x8x8xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.relayout"
     x = operand_def(TensorType)
     out = result_def(TensorType)

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import groupby
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.ir import SSAValue
@@ -40,6 +41,7 @@ class ReshapeOp(GraphOp):
     C1: sizes are >= 0 (there is no -1) and make as many elements as x has.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.reshape"
     x = operand_def(TensorType)
     shape = prop_def(DenseArrayBase.constr(i64))
@@ -65,6 +67,8 @@ class ReshapeOp(GraphOp):
 
 class CopyOp(StructuredOp):
     """`out[i] = x[f(i)]` with a linear `f`. Any dtype."""
+
+    MOVES: ClassVar[bool] = True
 
     @abstractmethod
     def source(self, index: Sequence[AffineExpr]) -> Sequence[AffineExpr | int]:
@@ -157,6 +161,7 @@ class ConcatOp(GraphOp):
     shape but for the size along the axis.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.concat"
     parts = var_operand_def(TensorType)
     axis = prop_def(IntegerAttr.constr(type=i64))

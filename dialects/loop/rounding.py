@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.scalar import converted
 
 ROUNDED = "inarch.rounded"
 """The attribute of a product that is rounded before it is added."""
@@ -69,5 +70,10 @@ def round_product(value: SSAValue) -> None:
 
 def applied_in(block: Block) -> list[str]:
     """The ops of a body that take time; a product that is added with one rounding is one with the sum."""
-    untimed = (YieldOp, arith.ConstantOp)
-    return [op.name for op in block.ops if not isinstance(op, untimed) and not is_fused(op)]
+    found: list[str] = []
+    for op in block.ops:
+        if (inner := converted(op)) is not None:
+            found += applied_in(inner)
+        elif not isinstance(op, YieldOp | arith.ConstantOp) and not is_fused(op):
+            found.append(op.name)
+    return found

@@ -11,7 +11,6 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS
-from inarch.frontends.onnx.tensors import element_type
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto
@@ -178,5 +177,5 @@ def _type(value: SSAValue | None) -> bytes:
 
     if value is None:
         return b""
-    kind = make_tensor_type_proto(element_type(tensor_dtype(value)), shape_of(value))
+    kind = make_tensor_type_proto(tensor_dtype(value).onnx, shape_of(value))
     return kind.SerializeToString()

@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-_ELEMENT_TYPES = {
-    1: "f32",
-    2: "ui8",
-    3: "i8",
-    4: "ui16",
-    5: "i16",
-    6: "i32",
-    7: "i64",
-    9: "i1",
-    11: "f64",
-    12: "ui32",
-    13: "ui64",
-}
-"""TensorProto.DataType (onnx.proto) by the name of ours."""
-
 _FIELDS = {"f32": "float_data", "f64": "double_data", "i64": "int64_data"} | dict.fromkeys(
     ("ui32", "ui64"), "uint64_data"
 )
@@ -64,18 +49,14 @@ class Folders:
 
 def element_dtype(element_type: int) -> DType:
     """The dtype of a TensorProto.DataType. Raises NotSupportedError for one that Inarch has not."""
-    if element_type not in _ELEMENT_TYPES:
+    found = next((dtype for dtype in DTYPES.values() if dtype.onnx == element_type != 0), None)
+    if found is None:
         from onnx import TensorProto
 
         known = dict(zip(TensorProto.DataType.values(), TensorProto.DataType.keys(), strict=True))
         name = known.get(element_type, f"number {element_type}")
         raise NotSupportedError(f"dtype {name.lower()}")
-    return DTYPES[_ELEMENT_TYPES[element_type]]
-
-
-def element_type(dtype: DType) -> int:
-    """The TensorProto.DataType of a dtype."""
-    return next(number for number, name in _ELEMENT_TYPES.items() if name == dtype.name)
+    return found
 
 
 def tensor_array(
@@ -112,6 +93,8 @@ def _typed(tensor: TensorProto, dtype: DType, shape: tuple[int, ...], where: str
             f"expected {math.prod(shape)} numbers of data, found {len(values)}", where=where
         )
     wide = np.array(values, "int32" if dtype.name not in _FIELDS else None)
+    if dtype.is_stored:  # its bits, each in an int32
+        return wide.astype(f"uint{dtype.bits}").view(dtype.numpy).reshape(shape)
     return wide.astype(dtype.numpy).reshape(shape)
 
 

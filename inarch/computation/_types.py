@@ -277,8 +277,10 @@ def _check(statement: Statement, dtypes: Mapping[str, str]) -> None:
             f"expected a value of {wanted} for {target}, found {expression_text(statement.value)} of "
             f"{found}; cast it: {wanted}(...)"
         )
-    if wanted == "i1" and statement.operator != "=":
-        raise UnsupportedError(f"expected numbers to combine by '{statement.operator}', found i1")
+    if (wanted == "i1" or DTYPES[wanted].is_stored) and statement.operator != "=":
+        raise UnsupportedError(
+            f"expected numbers to combine by '{statement.operator}', found {wanted}"
+        )
     _check_functions(statement.value, wanted, dtypes)
 
 
@@ -298,10 +300,11 @@ def _check_functions(expression: Expression, wanted: str, dtypes: Mapping[str, s
         case Apply(function=function):
             kind = dtype_of(expression, dtypes) or wanted
             is_float_only = OF_MEANINGS[function].is_float_only
-            if (is_float_only and not DTYPES[kind].is_float) or kind == "i1":
+            row = DTYPES[kind]
+            if (is_float_only and not row.is_float) or kind == "i1" or row.is_stored:
                 raise UnsupportedError(
                     f"expected {'a float' if is_float_only else 'numbers'} in "
-                    f"{expression_text(expression)}, found {kind}; cast it: f32(...)"
+                    f"{expression_text(expression)}, found {kind}; cast it: {row.arithmetic or 'f32'}(...)"
                 )
             for part in expression.arguments:
                 _check_functions(part, kind, dtypes)

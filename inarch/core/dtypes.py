@@ -1,30 +1,45 @@
-"""The element types of Inarch: one table of what each is called in MLIR, NumPy, C and DLPack.
+"""The element types of Inarch: one row each of what it is called in MLIR, NumPy, C, DLPack and ONNX.
 
 A bool is `i1`, stored as one byte (0 or 1). Signed integers are signless in the IR, as in MLIR;
-unsigned ones are `ui8` .. `ui64`. Everything else about a dtype is derived from this table.
+unsigned ones are `ui8` .. `ui64`. Everything else about a dtype is derived from its row. Others add a
+float that is only stored, such as bf16, by a file that defines `DTYPE` (docs/extending.md).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
-from inarch.core.errors import UnsupportedError
+from inarch.core.errors import UnsupportedError, UsageError
+from inarch.core.lazy import Array, np
+from inarch.core.plugins import API_VERSION, Extensions
 
 
 @dataclass(frozen=True)
 class DType:
-    """One element type; `bits` as stored in memory."""
+    """One element type; `bits` as in memory."""
 
     name: str
     """In the IR: `f32`, `i64`, `ui8`, `i1`."""
     numpy: str
     """The NumPy name: `float32`."""
     c: str
-    """The C type: `float`, `int64_t`."""
+    """The C type: `float`, `int64_t`; of a float that is only stored the unsigned integer of its bits."""
     dlpack: int
-    """DLPack's type code (dlpack.h, DLDataTypeCode): 0 int, 1 uint, 2 float, 6 bool."""
+    """DLPack's type code (dlpack.h, DLDataTypeCode): 0 int, 1 uint, 2 float, 4 bfloat, 6 bool."""
     bits: int
+    onnx: int = 0
+    """ONNX's (onnx.proto, TensorProto.DataType); 0: none."""
+    arithmetic: str = ""
+    """Of a float that is only stored: the dtype in which its values are computed with; empty: itself."""
+    widen: Callable[[Any], Any] | None = None
+    """Of such a one: its value in `arithmetic`, traced once on a `Scalar` of its bits (`ui16`)."""
+    narrow: Callable[[Any], Any] | None = None
+    """The bits of the value nearest to a number of `arithmetic`, traced once on a `Scalar` of that."""
+    api: int = API_VERSION
 
     @property
     def nbytes(self) -> int:
@@ -32,9 +47,14 @@ class DType:
         return self.bits // 8
 
     @property
+    def is_stored(self) -> bool:
+        """Whether it is only stored: casts and moves have it, arithmetic has not."""
+        return bool(self.arithmetic)
+
+    @property
     def is_float(self) -> bool:
-        """Whether arithmetic on it is floating point."""
-        return self.dlpack == 2
+        """Whether its values are floating-point numbers."""
+        return self.dlpack not in (0, 1, 6)
 
     @property
     def is_unsigned(self) -> bool:
@@ -63,26 +83,119 @@ class DType:
             return math.inf if self.is_float else 1
         return (1 << (self.bits - (not self.is_unsigned))) - 1
 
+    def bits_of(self, value: float) -> int:
+        """The bits of `value`, rounded to this dtype, as an unsigned integer."""
+        return int(self._of(value).view(f"uint{self.bits}"))
 
-DTYPES: dict[str, DType] = {
+    def rounded(self, value: float) -> float:
+        """`value` as this dtype has it: too large is an infinity, where there is one."""
+        return float(self._of(value))
+
+    def _of(self, value: float) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(value, np.float64).astype(self.numpy)
+
+
+_OURS: Mapping[str, DType] = {
     dtype.name: dtype
     for dtype in (
-        DType("f32", "float32", "float", 2, 32),
-        DType("f64", "float64", "double", 2, 64),
-        DType("i8", "int8", "int8_t", 0, 8),
-        DType("i16", "int16", "int16_t", 0, 16),
-        DType("i32", "int32", "int32_t", 0, 32),
-        DType("i64", "int64", "int64_t", 0, 64),
-        DType("ui8", "uint8", "uint8_t", 1, 8),
-        DType("ui16", "uint16", "uint16_t", 1, 16),
-        DType("ui32", "uint32", "uint32_t", 1, 32),
-        DType("ui64", "uint64", "uint64_t", 1, 64),
-        DType("i1", "bool", "uint8_t", 6, 8),
+        DType("f32", "float32", "float", 2, 32, 1),
+        DType("f64", "float64", "double", 2, 64, 11),
+        DType("i8", "int8", "int8_t", 0, 8, 3),
+        DType("i16", "int16", "int16_t", 0, 16, 5),
+        DType("i32", "int32", "int32_t", 0, 32, 6),
+        DType("i64", "int64", "int64_t", 0, 64, 7),
+        DType("ui8", "uint8", "uint8_t", 1, 8, 2),
+        DType("ui16", "uint16", "uint16_t", 1, 16, 4),
+        DType("ui32", "uint32", "uint32_t", 1, 32, 12),
+        DType("ui64", "uint64", "uint64_t", 1, 64, 13),
+        DType("i1", "bool", "uint8_t", 6, 8, 9),
     )
 }
-"""By IR name."""
 
-_BY_NUMPY = {dtype.numpy: dtype for dtype in DTYPES.values()}
+
+_STORED = {
+    "f16": 2,
+    "bf16": 4,
+    "f8E3M4": 7,
+    "f8E4M3": 8,
+    "f8E4M3B11FNUZ": 9,
+    "f8E4M3FN": 10,
+    "f8E4M3FNUZ": 11,
+    "f8E5M2": 12,
+    "f8E5M2FNUZ": 13,
+    "f8E8M0FNU": 14,
+}
+"""MLIR's builtin types of floats of 8 and 16 bits, with DLPack's codes, as in runtime/c/dtypes.c."""
+
+
+OURS = tuple(_OURS)
+"""The names of those that need no file."""
+
+
+class _Dtypes(Mapping[str, DType]):
+    """Those of ours, and those that files of others define."""
+
+    def __getitem__(self, name: str) -> DType:
+        return _OURS[name] if name in _OURS else OF_OTHERS[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OURS or name in OF_OTHERS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*_OURS, *OF_OTHERS])
+
+    def __len__(self) -> int:
+        return len(_OURS) + len(OF_OTHERS)
+
+
+def _check(thing: object, name: str) -> None:
+    """Raises UsageError for a row that is not sound."""
+    begin = f"dtype '{name}'"
+    if not isinstance(thing, DType):
+        raise UsageError(f"{begin}: expected DTYPE to be a DType, found {type(thing).__name__}")
+    if thing.name != name:
+        raise UsageError(f"{begin}: expected the name of its file, found '{thing.name}'")
+    if name in _OURS:
+        raise UsageError(f"{begin}: Inarch has a dtype of that name; rename the file")
+    if name not in _STORED:
+        raise UsageError(f"{begin}: expected a float type of MLIR: {', '.join(_STORED)}")
+    by = _OURS.get(thing.arithmetic)
+    if by is None or not by.is_float:
+        raise UsageError(
+            f"{begin}: expected `arithmetic`, the float in which its values are computed with (f32 or f64), "
+            f"found '{thing.arithmetic}'"
+        )
+    for field in ("widen", "narrow"):
+        if not callable(getattr(thing, field)):
+            raise UsageError(f"{begin}: expected `{field}`, of which its C is made; found none")
+    stored = next((d for d in _OURS.values() if (d.c, d.dlpack) == (thing.c, 1)), None)
+    if stored is None or stored.bits != thing.bits:
+        raise UsageError(
+            f"{begin}: expected the C type of {thing.bits} bits without a sign, found '{thing.c}'"
+        )
+    try:
+        itemsize = np.dtype(thing.numpy).itemsize
+    except TypeError:
+        raise UsageError(
+            f"{begin}: expected `numpy`, the name of a dtype that NumPy has (import ml_dtypes in the file "
+            f"for more), found '{thing.numpy}'"
+        ) from None
+    if 8 * itemsize != thing.bits:
+        raise UsageError(
+            f"{begin}: expected {thing.bits} bits of NumPy's {thing.numpy}, found {8 * itemsize}"
+        )
+    if thing.dlpack != _STORED[name]:
+        raise UsageError(f"{begin}: expected DLPack's code {_STORED[name]}, found {thing.dlpack}")
+
+
+OF_OTHERS: Extensions[DType] = Extensions(
+    "inarch.core.scalars", "DTYPE", entry_group="inarch.dtypes", check=_check
+)
+"""Dtypes that files of others define, by the name of the file."""
+
+DTYPES: Mapping[str, DType] = _Dtypes()
+"""By IR name."""
 
 
 def from_numpy(name: str) -> DType:
@@ -91,8 +204,59 @@ def from_numpy(name: str) -> DType:
     >>> from_numpy("float32").c
     'float'
     """
-    if name not in _BY_NUMPY:
-        raise UnsupportedError(
-            f"dtype '{name}' is not supported; supported: {', '.join(_BY_NUMPY)}"
-        )
-    return _BY_NUMPY[name]
+    by_numpy, _ = _tables(OF_OTHERS.revision)
+    if name not in by_numpy:
+        raise UnsupportedError(f"dtype '{name}' is not supported; supported: {', '.join(by_numpy)}")
+    return by_numpy[name]
+
+
+def from_dlpack(code: int, bits: int) -> DType | None:
+    """The dtype of a DLDataType of one lane; None where there is none."""
+    return _tables(OF_OTHERS.revision)[1].get((code, bits))
+
+
+@lru_cache(maxsize=1)
+def _tables(revision: int) -> tuple[Mapping[str, DType], Mapping[tuple[int, int], DType]]:
+    """The dtypes by NumPy's name, and by DLPack's code and bits."""
+    del revision  # by which it is kept
+    rows = DTYPES.values()
+    return {row.numpy: row for row in rows}, {(row.dlpack, row.bits): row for row in rows}
+
+
+# ---------------------------------------------------------------------------------- floats in NumPy
+
+
+def is_float_array(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of a NumPy dtype hold floats: NumPy has another kind for those of others."""
+    return dtype.kind == "f" or (dtype.kind == "V" and dtype.name in _tables(OF_OTHERS.revision)[0])
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a float can hold."""
+
+    unit: float
+    """The unit roundoff: half of the distance from 1 to the next number."""
+    least: float
+    """The smallest number above 0."""
+    most: float
+    """The largest finite number."""
+
+    @property
+    def normal(self) -> float:
+        """The smallest number that has all bits."""
+        return self.least / (2 * self.unit)
+
+
+@lru_cache(maxsize=64)
+def float_limits(dtype: np.dtype[Any]) -> Limits:
+    """The limits of a NumPy dtype of floats; of one with at most 16 bits read off all its numbers."""
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        return Limits(float(info.eps) / 2, float(info.smallest_subnormal), float(info.max))
+    every = np.arange(1 << (8 * dtype.itemsize), dtype=f"uint{8 * dtype.itemsize}")
+    numbers: Array = every.view(dtype).astype(np.float64)
+    finite = np.unique(numbers[np.isfinite(numbers)])
+    return Limits(
+        float(finite[finite > 1][0] - 1) / 2, float(finite[finite > 0][0]), float(finite[-1])
+    )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from inarch.core.dtypes import float_limits, is_float_array
 from inarch.core.lazy import Array, np
 
 WHOLE = 1e-4
@@ -42,12 +43,12 @@ Kernels of others are held to it."""
 
 def unit(dtype: np.dtype[Any]) -> float:
     """The unit roundoff of a dtype of floats: half of an ulp of 1."""
-    return float(np.finfo(dtype).eps) / 2
+    return float_limits(dtype).unit
 
 
 def denormal(dtype: np.dtype[Any]) -> float:
     """The least denormal: what a product loses at most below the normal numbers."""
-    return float(np.finfo(dtype).smallest_subnormal)
+    return float_limits(dtype).least
 
 
 def gamma(count: float, dtype: np.dtype[Any]) -> float:
@@ -63,7 +64,8 @@ def probable(value: Array, count: float) -> float:
 
     N. J. Higham and T. Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019.
     """
-    finite = np.asarray(value, np.float64)[np.isfinite(value)]
+    wide = np.asarray(value, np.float64)
+    finite = wide[np.isfinite(wide)]
     size = math.sqrt(float(np.mean(finite * finite))) if finite.size else 0.0
     return math.sqrt(count) * unit(value.dtype) * size
 
@@ -71,7 +73,9 @@ def probable(value: Array, count: float) -> float:
 def distance(expected: Array, found: Array) -> Array:
     """By element: 0 where both are NaN, or one infinity; infinite where only one is finite."""
     wide, other = (np.asarray(each, np.float64) for each in (expected, found))
-    if expected.dtype.kind != "f" and found.dtype.kind != "f":  # float64 has not all integers
+    if not is_float_array(expected.dtype) and not is_float_array(
+        found.dtype
+    ):  # float64 has not all integers
         return np.where(expected == found, 0.0, np.maximum(np.abs(other - wide), 1.0))
     same = (wide == other) | (np.isnan(wide) & np.isnan(other))
     with np.errstate(invalid="ignore", over="ignore"):
@@ -81,7 +85,8 @@ def distance(expected: Array, found: Array) -> Array:
 
 def largest(value: Array) -> float:
     """The largest finite magnitude of a value; 0 where there is none."""
-    finite = np.abs(np.asarray(value, np.float64)[np.isfinite(value)])
+    wide = np.asarray(value, np.float64)
+    finite = np.abs(wide[np.isfinite(wide)])
     return float(finite.max(initial=0.0))
 
 
@@ -93,10 +98,10 @@ def relative(expected: Array, found: Array) -> float:
 
 def whole(value: Array, share: float = WHOLE) -> Array:
     """What is allowed of a value of a whole network; integers and bools are exact."""
-    return np.asarray(share * largest(value) if value.dtype.kind == "f" else 0.0)
+    return np.asarray(share * largest(value) if is_float_array(value.dtype) else 0.0)
 
 
 def drawn(value: Array) -> Array:
     """What is allowed of a value of a random graph; integers and bools are exact."""
-    share = DRAWN.get(value.dtype.name, WHOLE) if value.dtype.kind == "f" else 0.0
+    share = DRAWN.get(value.dtype.name, WHOLE) if is_float_array(value.dtype) else 0.0
     return np.asarray(share * max(1.0, largest(value)))

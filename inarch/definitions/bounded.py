@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
+from inarch.core.dtypes import float_limits, is_float_array
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import denormal, unit
 
@@ -28,7 +29,7 @@ def _unit(dtype: np.dtype[Any]) -> float:
 
 def largest(dtype: np.dtype[Any]) -> float:
     """The largest finite number."""
-    return float(np.finfo(dtype).max)
+    return float_limits(dtype).most
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Bounded:
     def exact(cls, array: Array) -> Bounded:
         """What an input or a constant is."""
         dtype = np.asarray(array).dtype
-        if dtype.kind != "f":
+        if not is_float_array(dtype):
             return cls.whole(np.asarray(array), np.zeros(np.shape(array)))
         wide = np.asarray(array, np.float64)
         return cls(dtype, wide, np.zeros(wide.shape), np.abs(wide), np.zeros(wide.shape))
@@ -64,7 +65,7 @@ class Bounded:
     @classmethod
     def near(cls, array: Array, error: Array) -> Bounded:
         """What is known to be within `error` of an array; of an infinity only an infinite error counts."""
-        if array.dtype.kind != "f":
+        if not is_float_array(array.dtype):
             return cls.whole(array, error)
         is_free = np.isfinite(array) | np.isinf(error)
         known = np.broadcast_to(np.where(is_free, error, 0.0), array.shape)
@@ -102,7 +103,7 @@ class Bounded:
     @property
     def is_float(self) -> bool:
         """Whether the elements are floats."""
-        return self.dtype.kind == "f"
+        return is_float_array(self.dtype)
 
     @property
     def unit(self) -> float:
@@ -253,11 +254,11 @@ class Bounded:
         has_zero, is_special = (sizes == 0).any(0), ~np.isfinite(sizes).all(0)
         logs = np.log2(np.where(np.isfinite(sizes) & (sizes > 0), sizes, 1.0))
         low, high = np.minimum(logs, 0).sum(0), np.maximum(logs, 0).sum(0)
-        limits = np.finfo(self.dtype)
-        is_low = (low < np.log2(limits.tiny)) & ~has_zero
+        info = float_limits(self.dtype)
+        is_low = (low < np.log2(info.normal)) & ~has_zero
         lost = np.where(is_low, len(sizes) * self.least * 2.0**high, 0.0)
         # An infinity times what is 0 is NaN: by the order, one that was too large, or what was too small.
-        doubtful = (high >= np.log2(limits.max)) & ((low < 0) | has_zero) | (is_special & is_low)
+        doubtful = (high >= np.log2(info.most)) & ((low < 0) | has_zero) | (is_special & is_low)
         is_nan = np.concatenate([np.isnan(each.value) & (each.total == 0) for each in factors])
         error = np.where(doubtful, np.inf, self.error + lost)
         return replace(self, error=np.where(is_nan.any(0), 0.0, error))
@@ -371,28 +372,25 @@ class Bounded:
         for each in every:
             unknown |= each.total > 0
         error = np.where(unknown, np.inf, 0.0)
-        if value.dtype.kind != "f":
+        if not is_float_array(value.dtype):
             return self.whole(value, error)
         return self.leaf(value.dtype, value.astype(np.float64), error)
 
     # -- conversions
 
     def round_to(self, dtype: np.dtype[Any]) -> Bounded:
-        """A float, or an integer, as a float of `dtype`."""
-        value = self.value.astype(np.float64)
-        total = self.total
-        narrower = not self.is_float or self.dtype.itemsize > dtype.itemsize
-        rounded = np.zeros(value.shape)
-        if narrower:
-            with np.errstate(all="ignore"):
-                same = value.astype(dtype).astype(np.float64) == value
-            rounded = np.where(same & (total == 0), 0.0, np.abs(value) * _unit(dtype) * self.SLACK)
-            rounded = rounded + np.where(same, 0.0, self.SLACK * denormal(dtype))
-        if self.is_float:
-            total = np.where(np.isfinite(value), total + rounded, total)
-        else:
-            total = total + rounded
-        return self.leaf(dtype, value, total)
+        """A float, or an integer, as a float of `dtype`; of what is certain one number is the nearest."""
+        value, total = self.value.astype(np.float64), self.total
+        if self.is_float and self.dtype.itemsize <= dtype.itemsize:
+            return self.leaf(dtype, value, total)
+        with np.errstate(all="ignore"):
+            nearest = self.value.astype(dtype).astype(np.float64)
+        certain = (total == 0) | ~np.isfinite(value)
+        below = np.where(nearest == value, 0.0, denormal(dtype))
+        rounded = self.SLACK * (np.abs(value) * _unit(dtype) + below)
+        return self.leaf(
+            dtype, np.where(certain, nearest, value), np.where(certain, total, total + rounded)
+        )
 
     def to_whole(self, function: Callable[[Array], Array]) -> Bounded:
         """A float as an integer: what the jumps in the interval give."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inarch.core.dtypes import is_float_array
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
 
@@ -26,7 +27,7 @@ class Expected:
 
     def accepts(self, found: Array) -> Array:
         """Which elements of `found`, of the value's dtype, are right."""
-        if self.value.dtype.kind != "f":
+        if not is_float_array(self.value.dtype):
             with np.errstate(all="ignore"):
                 away = np.abs(found.astype(np.float64) - self.center.astype(np.float64))
             return (found == self.center) | ((self.bound > 0) & (away <= self.bound))
@@ -68,4 +69,4 @@ def difference_of(expected: Expected, found: Array) -> str | None:
 
 def _same_storage(left: np.dtype[Any], right: np.dtype[Any]) -> bool:
     """Whether both are one dtype below `graph`, where integers are signless."""
-    return left.itemsize == right.itemsize and (left.kind == "f") == (right.kind == "f")
+    return left.itemsize == right.itemsize and is_float_array(left) == is_float_array(right)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from inarch.core.dtypes import is_float_array
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import LIBRARY_ULPS
 from inarch.core.scalars.functions import BY_OP, Function
@@ -25,7 +26,7 @@ ArrayFunction: TypeAlias = Callable[[Array], Array] | Callable[[Array, Array], A
 
 def is_float(x: Element) -> bool:
     """Whether the elements are floats."""
-    return np.dtype(x.dtype).kind == "f"
+    return is_float_array(np.dtype(x.dtype))
 
 
 def plain(x: Element) -> Array:

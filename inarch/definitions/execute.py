@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from inarch.core.dtypes import is_float_array
 from inarch.core.errors import ArgumentError
 from inarch.core.lazy import np
 from inarch.definitions.frame import Import
@@ -114,7 +115,7 @@ def checked_inputs(takes: Signature, inputs: Sequence[Array]) -> list[Array]:
                 f"{type(array).__name__}; use np.array(x, dtype=np.{_numpy_name(wanted.numpy)})"
             )
         same_kind = array.dtype.itemsize == wanted.nbytes and (
-            array.dtype.name == wanted.numpy or not (wanted.is_float or array.dtype.kind == "f")
+            array.dtype.name == wanted.numpy or not (wanted.is_float or is_float_array(array.dtype))
         )
         if array.shape != shape or not same_kind:
             raise ArgumentError(

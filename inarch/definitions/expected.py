@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from inarch.core.dtypes import is_float_array
 from inarch.core.lazy import np
 from inarch.definitions.bounded import largest
 from inarch.definitions.compare import Expected
@@ -78,7 +79,7 @@ def _unsettled(value: Array, center: Array, bound: Array) -> Array:
 
     Such as a mean: its sum may be beyond the dtype's range where it is not.
     """
-    if value.dtype.kind != "f":
+    if not is_float_array(value.dtype):
         return bound
     near = np.abs(value.astype(np.float64)) > largest(value.dtype) / _LONGEST
     return np.where(np.isinf(center) & np.isfinite(value) & near, np.inf, bound)

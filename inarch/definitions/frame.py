@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from inarch.core.dtypes import is_float_array
 from inarch.core.errors import EnvironmentFault, InarchError, UnsupportedError
 from inarch.core.lazy import Array, np
 from inarch.core.plugins import Extensions
@@ -98,7 +99,7 @@ class RunState:
         number = self._number(op)
         seed = self.garbage if self.garbage_at in (None, number) else 0
         generator = np.random.default_rng([seed, number])
-        if dtype.kind == "f":
+        if is_float_array(dtype):
             return (
                 np.full(count, np.nan, dtype)
                 if seed

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation, SSAValue
 
+from inarch.core.dtypes import is_float_array
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import whole
@@ -183,7 +184,7 @@ def _alone(
         array = arrays.get(one)
         if one in data or array is None:
             continue
-        if array.dtype.kind != "f" and array.size <= MOST_KNOWN:
+        if not is_float_array(array.dtype) and array.size <= MOST_KNOWN:
             data[one] = numpy_helper.from_array(array, one)
         else:
             inputs[one] = array

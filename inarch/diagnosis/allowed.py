@@ -10,6 +10,7 @@ from types import MappingProxyType
 from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
 
+from inarch.core.dtypes import float_limits, is_float_array
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import denormal, gamma, probable, whole
 from inarch.definitions.compare import Expected
@@ -54,7 +55,7 @@ def expected_values(
     for step in steps(part.module):
         if isinstance(step, _PRODUCTS):
             operands = [_operand(value, names, found, context) for value in step.operands]
-            if operands[0].value.dtype.kind == "f":
+            if is_float_array(operands[0].value.dtype):
                 by = algorithms_at(step, taken)
                 found[names[step.results[0]]] = _sum_of_products(step, operands, by)
                 continue
@@ -105,7 +106,7 @@ def own_rounding(
     Of a sum of n products `probable(n)` of the root of its values' mean square, of others their bound.
     Infinite where an algorithm may give any number.
     """
-    if isinstance(step, _PRODUCTS) and values[0].dtype.kind == "f":
+    if isinstance(step, _PRODUCTS) and is_float_array(values[0].dtype):
         own = np.broadcast_to(probable(values[0], _terms(step) + 2), values[0].shape)
         inside = steps(alone.module)[0]
         given: dict[SSAValue, Array] = dict(
@@ -123,7 +124,7 @@ def own_rounding(
     found: list[Array] = []
     bounds = _by_bounds(alone, [_exact(each) for each in entering], context)
     for value, each in zip(values, bounds, strict=True):
-        if value.dtype.kind != "f":
+        if not is_float_array(value.dtype):
             found.append(np.zeros(()))
             continue
         # Of what no bound is known, or anything is right, one rounding.
@@ -149,7 +150,7 @@ def _error(entering: Expected) -> Array | None:
     """How far a value may be from what is taken for it; None: it is that."""
     if entering.center is entering.value and not np.any(entering.bound):
         return None
-    if entering.value.dtype.kind != "f":
+    if not is_float_array(entering.value.dtype):
         return entering.bound
     with np.errstate(invalid="ignore"):
         away = np.abs(entering.center - entering.value.astype(np.float64))
@@ -173,7 +174,7 @@ def _by_algorithms(
     is_exact: bool,
 ) -> Expected:
     """What is allowed where the op is computed by one of these, of operands that are exact or not."""
-    if expected.value.dtype.kind != "f":
+    if not is_float_array(expected.value.dtype):
         return expected
     direct = np.broadcast_to(expected.bound, expected.value.shape)
     each = [error_of(op, name, operands, direct) for name in sorted(names)]
@@ -212,7 +213,7 @@ def _sum_of_products(
             bound = np.maximum.reduce([error_of(op, name, sizes, bound) for name in sorted(names)])
         bound = bound + spread
         # Where the sizes overflow it depends on the order whether a sum does, and whether it is NaN.
-        bound = np.where(size + bound <= np.finfo(dtype).max, bound, np.inf)
+        bound = np.where(size + bound <= float_limits(dtype).most, bound, np.inf)
         return Expected(value.astype(dtype), value, bound)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation
 
+from inarch.core.dtypes import float_limits, is_float_array
 from inarch.core.lazy import Array, np
 from inarch.diagnosis.program import Program
 from inarch.diagnosis.slices import Slice, entering, own_name
@@ -56,11 +57,11 @@ def dense_values(
 
 def _size(value: Array) -> float:
     """How large floats are on the average."""
-    if value.dtype.kind != "f":
+    if not is_float_array(value.dtype):
         return 0.0
     finite = value[np.isfinite(value)].astype(np.float64)
     size = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
-    return size if 0 < size < float(np.finfo(value.dtype).max) / 4 else 1.0
+    return size if 0 < size < float_limits(value.dtype).most / 4 else 1.0
 
 
 def _limits(step: Operation, program: Program) -> Sequence[float] | None:
@@ -75,7 +76,7 @@ def _limits(step: Operation, program: Program) -> Sequence[float] | None:
     for value in entering(step):
         if isinstance(value.owner, ConstantOp):
             array = constant_array(value.owner.value, store_of(program.context))
-            if array.dtype.kind == "f" and array.size <= _FEW:
+            if is_float_array(array.dtype) and array.size <= _FEW:
                 found += map(float, array.ravel())
     return [number for number in found if np.isfinite(number)]
 
@@ -87,7 +88,7 @@ def _like(
     ties: float,
     generator: np.random.Generator,
 ) -> Array:
-    if value.dtype.kind != "f" or not value.size:
+    if not is_float_array(value.dtype) or not value.size:
         return value
     shape, has_signs = value.shape, limits is None or bool(np.any(value[np.isfinite(value)] < 0))
     drawn = np.asarray(generator.uniform(0.5, 1.5, shape), np.float64)
@@ -105,7 +106,7 @@ def _like(
             near = _one_of(numbers, shape, generator) * _one_of([0.5, 1.0, 1.5], shape, generator)
             wide = np.asarray(np.where(_some(shape, generator, 0.5), near, wide))
         drawn = np.asarray(np.where(_some(shape, generator), wide, drawn))
-    most = float(np.finfo(value.dtype).max)
+    most = float_limits(value.dtype).most
     return np.asarray(np.clip(drawn, -most, most), value.dtype)
 
 

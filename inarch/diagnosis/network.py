@@ -15,6 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from inarch.core.dtypes import is_float_array
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import distance, largest
 from inarch.definitions.compare import Expected
@@ -114,7 +115,7 @@ def _measured(
             values = execute(one.module, [drawn[name] for name in one.takes], context)
             for name, value, bound in zip(one.gives, values, off, strict=True):
                 drawn[name] = value
-                if value.dtype.kind == "f":
+                if is_float_array(value.dtype):
                     # Where any number is right: NaN, and infinities.
                     kind = bound if draw else np.where(np.isinf(bound), np.nan, bound)
                     off_by = rng.choice([-1.0, 1.0], value.shape) * kind

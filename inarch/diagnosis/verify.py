@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from inarch.core.dtypes import is_float_array
 from inarch.core.errors import UsageError, unknown
 from inarch.core.lazy import Array, np
 from inarch.diagnosis.against import Peer, WrongImport
@@ -407,4 +408,4 @@ class _Check:
 
 def _unknown(values: Mapping[str, Array]) -> int:
     """How many values are NaN in some element."""
-    return sum(bool(np.isnan(each).any()) for each in values.values() if each.dtype.kind == "f")
+    return sum(bool(np.isnan(each).any()) for each in values.values() if is_float_array(each.dtype))

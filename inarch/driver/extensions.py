@@ -14,6 +14,7 @@ _TABLES = {
     "backends": ("inarch.backends", "BACKENDS"),
     "definitions": ("inarch.definitions.frame", "FAMILIES"),
     "dialects": ("inarch.dialects", "DIALECTS"),
+    "dtypes": ("inarch.core.dtypes", "OF_OTHERS"),
     "frontends": ("inarch.frontends", "FRONTENDS"),
     "functions": ("inarch.core.scalars.functions", "OF_OTHERS"),
     "hosts": ("inarch.backends", "HOSTS"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias, cast
 
+from xdsl.dialects import builtin
 from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
@@ -19,7 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from inarch.core.dtypes import DTYPES, DType
+from inarch.core.dtypes import DTYPES, OF_OTHERS, DType
 from inarch.core.errors import UnsupportedError
 
 MemRef: TypeAlias = MemRefType[Attribute]
@@ -29,36 +30,48 @@ f64 = Float64Type()
 i1 = IntegerType(1)
 i64 = IntegerType(64)
 
-_TO_MLIR: dict[str, Attribute] = {
+_OURS: dict[str, Attribute] = {
     "f32": f32,
     "f64": f64,
     "i1": i1,
     **{f"i{bits}": IntegerType(bits) for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)},
 }
-_TO_DTYPE = {attribute: DTYPES[name] for name, attribute in _TO_MLIR.items()}
+_TO_DTYPE = {attribute: DTYPES[name] for name, attribute in _OURS.items()}
 
 
 def mlir_type(dtype: DType | str) -> Attribute:
     """The element type of `dtype` in the IR: signless for signed integers, `ui8` for unsigned."""
-    return _TO_MLIR[dtype if isinstance(dtype, str) else dtype.name]
+    name = dtype if isinstance(dtype, str) else dtype.name
+    return _OURS[name] if name in _OURS else _others(OF_OTHERS.revision)[name]
 
 
 def dtype_of(element_type: Attribute) -> DType:
     """The dtype of an element type. Raises UnsupportedError for one that Inarch has not."""
+    found = _TO_DTYPE.get(element_type)
+    if found is not None:
+        return found
     if isinstance(element_type, IndexType):
         return DTYPES["i64"]
-    found = _TO_DTYPE.get(element_type)
-    if found is None:
+    others = _others(OF_OTHERS.revision)
+    name = next((name for name, known in others.items() if known == element_type), None)
+    if name is None:
         raise UnsupportedError(
-            f"element type {element_type} is not supported; supported: {', '.join(_TO_MLIR)}"
+            f"element type {element_type} is not supported; supported: {', '.join([*_OURS, *others])}"
         )
-    return found
+    return DTYPES[name]
 
 
 def is_supported(element_type: Attribute) -> bool:
     """Whether tensors of this element type can be compiled."""
-    return element_type in _TO_DTYPE
+    return element_type in _TO_DTYPE or element_type in _others(OF_OTHERS.revision).values()
+
+
+@lru_cache(maxsize=1)
+def _others(revision: int) -> dict[str, Attribute]:
+    """The types of dtypes that files of others define: MLIR's builtin ones, by their names."""
+    del revision  # by which it is kept
+    return {name: getattr(builtin, name) for name, _ in OF_OTHERS.working("no tensor has it")}
 
 
 def storage_type(element_type: Attribute) -> Attribute:

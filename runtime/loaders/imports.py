@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import Import
+from inarch.core.dtypes import is_float_array
 from inarch.core.errors import InarchError, unknown
 from inarch.runtime.abi import ffi
 from inarch.runtime.function import Function
@@ -201,7 +202,7 @@ def _bits(array: Array) -> Array:
 
 
 def _pattern(array: Array, *, again: bool) -> int:
-    byte = _OTHER_FILL if again else _FLOAT_FILL if array.dtype.kind == "f" else _FILL
+    byte = _OTHER_FILL if again else _FLOAT_FILL if is_float_array(array.dtype) else _FILL
     return byte * _ONES[array.itemsize]
 
 

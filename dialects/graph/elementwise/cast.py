@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, prop_def, result_def
 
+from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
-from inarch.dialects.graph.op import Array
+from inarch.dialects.graph.op import Array, tensor_dtype
 from inarch.dialects.scalar import Scalar
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
@@ -23,10 +24,11 @@ class CastOp(ElementwiseOp):
 
     To i1 means `x[i] != 0` (NaN is true). Floats to integers truncate towards zero and saturate;
     NaN gives 0. Integers to narrower ones wrap; to floats, and f64 to f32, they round to nearest,
-    halves to even.
+    halves to even. A dtype that is only stored is cast by way of the one in which it is computed with.
     C1: `to` is a supported dtype.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.cast"
     x = operand_def(TensorType)
     to = prop_def(Attribute)
@@ -43,7 +45,10 @@ class CastOp(ElementwiseOp):
         return x.cast(dtype_of(self.to))
 
     def reference(self, x: Array) -> Array:
-        dtype = np.dtype(dtype_of(self.to).numpy)
+        source, target = tensor_dtype(self.x), dtype_of(self.to)
+        for by in filter(None, (source.arithmetic, target.arithmetic)):
+            x = evaluate(x.astype, DTYPES[by].numpy)
+        dtype = np.dtype(target.numpy)
         if dtype.kind in "iu" and x.dtype.kind == "f":
             return evaluate(_saturate, x, dtype, dtype=dtype)
         if dtype.kind == "b":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.irdl import operand_def, result_def
 
@@ -20,6 +22,7 @@ class SelectOp(ElementwiseOp):
     C1: condition is i1. C2: a and b have one dtype. C3: the three shapes broadcast.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.select"
     condition = operand_def(TensorType)
     a = operand_def(TensorType)

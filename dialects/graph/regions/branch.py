@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import DictionaryAttr, TensorType, i1
 from xdsl.ir import Block, Region, SSAValue
@@ -34,6 +34,7 @@ class IfOp(GraphOp):
     one or more. C5: the bodies use no value from outside.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.if"
     condition = operand_def(TensorType)
     inputs = var_operand_def(TensorType)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, TensorType, i1, i32
 from xdsl.ir import Block, Region, SSAValue
@@ -54,6 +54,7 @@ class WhileOp(GraphOp):
     value from outside.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.while"
     iterations = operand_def(TensorType)
     condition = operand_def(TensorType)

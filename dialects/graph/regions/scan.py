@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, TensorType, i32
 from xdsl.ir import Block, Region, SSAValue
@@ -58,6 +58,7 @@ class ScanOp(GraphOp):
     stacked. C6: the body uses no value from outside.
     """
 
+    MOVES: ClassVar[bool] = True
     name = "graph.scan"
     iterations = prop_def(IntegerAttr.constr(type=i64))
     backward = prop_def(DenseArrayBase.constr(i64))

@@ -29,7 +29,7 @@ from typing import (
     get_type_hints,
 )
 
-from inarch.core.dtypes import DTYPES
+from inarch.core.dtypes import DTYPES, OURS
 from inarch.core.errors import InarchError, unknown
 
 T = TypeVar("T")
@@ -77,7 +77,10 @@ FileName = Annotated[
     ),
 ]
 """A path that the system can look up."""
-DTypeName = Annotated[str, Limit(f"one of {', '.join(DTYPES)}", lambda text: text in DTYPES)]
+DTypeName = Annotated[
+    str,
+    Limit(f"one of {', '.join(OURS)}, or of a file that was loaded", lambda text: text in DTYPES),
+]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from inarch.core.dtypes import DType
+from inarch.core.dtypes import DType, float_limits, is_float_array
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array, indexed, signature, the_function
 from inarch.testing.generate.program import GeneratedProgram
@@ -115,21 +115,21 @@ def _floats(kind: int, shape: tuple[int, ...], generator: np.random.Generator) -
 def _integers(
     kind: int, dtype: DType, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Array:
-    limits = np.iinfo(dtype.numpy)
+    whole = np.iinfo(dtype.numpy)
     if kind < 60:
         low = 0 if dtype.is_unsigned else -8
         return generator.integers(low, 9, shape).astype(dtype.numpy)
     if kind < 90:
-        return generator.integers(limits.min, limits.max, shape, dtype.numpy, endpoint=True)
+        return generator.integers(whole.min, whole.max, shape, dtype.numpy, endpoint=True)
     return np.full(shape, generator.integers(0, 4), dtype.numpy)
 
 
 def has_specials(arrays: Iterable[Array]) -> bool:
     """Whether a float of them is NaN, infinite, denormal, or so large that sums of products overflow."""
     for array in arrays:
-        if array.dtype.kind == "f":
-            size, limits = np.abs(array), np.finfo(array.dtype)
-            is_plain = (size == 0) | ((size >= limits.tiny) & (size < _WIDE))
+        if is_float_array(array.dtype):
+            size = np.abs(array.astype(np.float64))
+            is_plain = (size == 0) | ((size >= float_limits(array.dtype).normal) & (size < _WIDE))
             if not np.all(is_plain):
                 return True
     return False
@@ -138,8 +138,7 @@ def has_specials(arrays: Iterable[Array]) -> bool:
 def specials(dtype: DType) -> Array:
     """The values at which things break."""
     if dtype.is_float:
-        limits = np.finfo(dtype.numpy)
-        tiny = float(limits.tiny)
+        tiny = float_limits(np.dtype(dtype.numpy)).normal
         numbers = [np.nan, np.inf, -np.inf, -0.0, 0.0, tiny / 8, -tiny / 2, tiny, _WIDE, -_WIDE]
         numbers += [0.5, -0.5, 1.5, 2.5, 65504.0, 2.0**24 + 2]
         return np.array(numbers, dtype.numpy)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from inarch.core.dtypes import DTYPES
+from inarch.core.dtypes import DTYPES, is_float_array
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.definitions.compare import Expected
@@ -252,7 +252,7 @@ def _operand(
     image = poison(length, dtype, random, is_written=is_written, as_nan=as_nan).copy()
     if access != "write":
         image[touched] = values(kind, int(touched.sum()), dtype, random, magnitude)
-    elif dtype.kind == "f":
+    elif is_float_array(dtype):
         image[touched] = np.nan
     is_distinct = int(touched.sum()) == places.size
     return Operand(name, access, box.shape, strides, image, touched, is_distinct)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from inarch.core.dtypes import DTYPES
+from inarch.core.dtypes import DTYPES, float_limits, is_float_array
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import LIBRARY_ULPS
 from inarch.core.scalars.functions import OF_MEANINGS
@@ -34,7 +34,7 @@ class Whole(OfKernel):
 
     def in_range(self) -> Bounded:
         made = super().in_range()
-        limit = 2.0 ** (np.finfo(self.dtype).nmant + 1)
+        limit = 1 / float_limits(self.dtype).unit
         # An error of 1 or more: on the way there was a number that a mantissa may not hold.
         is_held = (made.magnitude < limit) & (made.error < 1)
         error, roundings = (np.where(is_held, 0.0, each) for each in (made.error, made.roundings))
@@ -69,5 +69,5 @@ def _is_exact_expression(expression: Expression) -> bool:
 
 def _are_whole(arrays: Mapping[str, Array]) -> bool:
     """Whether all numbers are whole; NaN is what is not read."""
-    floats = [array[np.isfinite(array)] for array in arrays.values() if array.dtype.kind == "f"]
+    floats = [array[np.isfinite(array)] for array in arrays.values() if is_float_array(array.dtype)]
     return all(bool(np.all(array == np.floor(array))) for array in floats)

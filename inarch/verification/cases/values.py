@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from inarch.core.dtypes import float_limits
 from inarch.core.lazy import Array, np
 
 Kind = Literal["integers", "reals", "special", "tiny", "large", "sparse", "lowest", "highest"]
@@ -55,7 +56,7 @@ def values(
         return np.full(count, -np.inf if kind == "lowest" else np.inf, dtype)
     if kind == "tiny":
         # Around the smallest normal number; below it are the denormals.
-        return (float(np.finfo(dtype).tiny) * random.uniform(-2, 2, count)).astype(dtype)
+        return (float_limits(dtype).normal * random.uniform(-2, 2, count)).astype(dtype)
     return _with_specials(_small(count, random), random).astype(dtype)
 
 

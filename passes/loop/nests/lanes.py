@@ -8,7 +8,7 @@ A map of one output stays a plain loop, which they do vectorise. Reductions and 
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.ir import Operation
 from xdsl.ir.affine import AffineExpr
 from xdsl.traits import IsTerminator
@@ -27,8 +27,9 @@ _FEWEST_BYTES = 16
 """Bytes of the smallest vector that is profitable: a register of SSE and NEON."""
 _CASTS = (
     *(arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.UIToFPOp),
-    *(arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp),
+    *(arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.BitcastOp),
 )
+_SHIFTS = (arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp)
 
 
 def is_native(op: Operation) -> bool:
@@ -37,6 +38,8 @@ def is_native(op: Operation) -> bool:
         return True
     if any(value.type == i1 for value in (*op.operands, *op.results)):
         return False
+    if isinstance(op, _SHIFTS):
+        return amount_of(op) is not None
     row, _ = of_op(op.name)
     of_floats = op.name == row.floats
     if row.has_vectors:
@@ -44,6 +47,16 @@ def is_native(op: Operation) -> bool:
     if row.sign:
         return of_floats or row.name != "div"
     return bool(row.order) or (of_floats and row.name in ("neg", "abs")) or isinstance(op, _CASTS)
+
+
+def amount_of(shift: Operation) -> int | None:
+    """By how much it shifts, where that is a constant below the width; else None."""
+    by = shift.operands[1].owner if isinstance(shift, _SHIFTS) else None
+    value = by.value if isinstance(by, arith.ConstantOp) else None
+    if not isinstance(value, IntegerAttr):
+        return None
+    amount = value.value.data
+    return amount if 0 <= amount < dtype_of(shift.results[0].type).bits else None
 
 
 def run_in_lanes(nest: NestOp, target: Target) -> None:

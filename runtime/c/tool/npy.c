@@ -15,7 +15,8 @@ static const struct {
 } kinds[] = {
     {"<f4", INARCH_F32},  {"<f8", INARCH_F64},  {"|i1", INARCH_I8},  {"<i2", INARCH_I16},
     {"<i4", INARCH_I32},  {"<i8", INARCH_I64},  {"|u1", INARCH_UI8}, {"<u2", INARCH_UI16},
-    {"<u4", INARCH_UI32}, {"<u8", INARCH_UI64}, {"|b1", INARCH_I1},
+    {"<u4", INARCH_UI32}, {"<u8", INARCH_UI64}, {"|b1", INARCH_I1},  {"<f2", 0x210},
+    {"<V2", 0x410}, /* bf16, which NumPy has no letter for */
 };
 
 static int refuse(const char *path, const char *expected, const char *found)
@@ -139,7 +140,7 @@ int tool_read_npy(const char *path, tool_array *array)
 
 static size_t make_header(const inarch_port *port, char *header, size_t size)
 {
-    const char *descr = "";
+    const char *descr = "|V1"; /* a float of 8 bits */
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         descr = kinds[i].dtype == port->dtype ? kinds[i].descr : descr;
     }

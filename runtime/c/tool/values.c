@@ -58,7 +58,9 @@ static void print_value(int32_t dtype, const unsigned char *place)
         printf("%.4g", dtype == INARCH_F64 ? value : (double)single);
     } else if (dtype == INARCH_I1) {
         fputs(word != 0 ? "True" : "False", stdout);
-    } else if (dtype >> 8 == 0) {
+    } else if (dtype >> 8 != INARCH_INT && dtype >> 8 != INARCH_UINT) {
+        printf("0x%0*" PRIx64, bits / 4, word); /* a float that is only stored: its bits */
+    } else if (dtype >> 8 == INARCH_INT) {
         printf("%" PRId64, (int64_t)(word << (64 - bits)) >> (64 - bits));
     } else {
         printf("%" PRIu64, word);
@@ -73,8 +75,10 @@ void tool_print(const inarch_port *port, const void *data)
     printf("%s: ", port->name);
     if (port->dtype == INARCH_I1) {
         fputs("bool[", stdout);
-    } else {
+    } else if (code <= INARCH_FLOAT) {
         printf("%s%d[", names[code], (int)bits);
+    } else {
+        printf("%s[", inarch_dtype_name(port->dtype));
     }
     for (int32_t i = 0; i < port->rank; i++) {
         printf("%s%" PRId64, i == 0 ? "" : ", ", port->shape[i]);

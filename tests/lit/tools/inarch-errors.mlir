@@ -15,7 +15,7 @@
 // DIM: {{^}}error: {{.*}}inarch-errors.mlir has static shapes: there is no 'n' to bind
 // CHECK: inarch-errors.mlir:[[# @LINE + 4]]:{{[0-9]+}}: error: {{.*}}'graph.add'
 // INSPECT: inarch-errors.mlir: error: expected an Inarch artifact, found a file that starts with b'// O'
-// LIST: {{^}}error: no kind 'pases'; did you mean 'passes'? Known: algorithms, backends, commands, definitions, dialects, executors, frontends, functions, hosts, layer-sets, loaders, lowerings, machines, microkernels, onnx-operators, passes
+// LIST: {{^}}error: no kind 'pases'; did you mean 'passes'? Known: algorithms, backends, commands, definitions, dialects, dtypes, executors, frontends, functions, hosts, layer-sets, loaders, lowerings, machines, microkernels, onnx-operators, passes
 func.func @main(%a: tensor<2xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
   %c = graph.add %a, %b : tensor<2xf32>, tensor<3xf32> -> tensor<3xf32>
   func.return %c : tensor<3xf32>

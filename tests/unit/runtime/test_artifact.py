@@ -223,7 +223,7 @@ WRONG: list[tuple[dict[str, Any], str | None]] = [
     (
         {"functions": {"f": {"inputs": [{"name": "x", "dtype": "f8", "shape": []}]}}},
         "m: error: manifest.json: functions.f.inputs[0].dtype: expected one of "
-        "f32, f64, i8, i16, i32, i64, ui8, ui16, ui32, ui64, i1, found 'f8'",
+        "f32, f64, i8, i16, i32, i64, ui8, ui16, ui32, ui64, i1, or of a file that was loaded, found 'f8'",
     ),
     (
         {"functions": {"f": {"inputs": [{"name": "x", "dtype": "f32", "shape": [2, -1]}]}}},

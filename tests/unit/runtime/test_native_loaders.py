@@ -212,7 +212,7 @@ def test_what_is_no_module(tmp_path: Path) -> None:
     assert said(SCALE, []) == "mine.json: error: description: expected an object, found []"
     assert said(SCALE, {"functions": {"f": {"inputs": [{**PORT, "dtype": "f8"}]}}}) == (
         "mine.json: error: description: functions.f.inputs[0].dtype: expected one of f32, f64, i8, i16, i32, "
-        "i64, ui8, ui16, ui32, ui64, i1, found 'f8'"
+        "i64, ui8, ui16, ui32, ui64, i1, or of a file that was loaded, found 'f8'"
     )
     assert said("int x;\n", SAYS) == "mine.so: error: expected the function 'my_scale', found none"
     path.write_text("text")

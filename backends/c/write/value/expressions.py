@@ -21,6 +21,7 @@ from inarch.core.errors import UnsupportedError
 from inarch.core.scalars.functions import of_op
 from inarch.dialects.loop.scalar import RemfOp
 from inarch.ir.location import location_text
+from inarch.passes.loop.nests.lanes import amount_of
 
 Need = Callable[[str], str]
 """Notes that the unit needs a helper function, and returns its name."""
@@ -40,7 +41,7 @@ _EXTENDS: dict[type[Operation], tuple[type[Operation], ...]] = {
     arith.FPToSIOp: (arith.ExtSIOp, arith.SIToFPOp),
     arith.FPToUIOp: (arith.ExtUIOp, arith.UIToFPOp),
 }
-_SHIFTS: dict[type[Operation], tuple[str, bool]] = {
+SHIFTS: dict[type[Operation], tuple[str, bool]] = {
     arith.ShLIOp: ("<<", True),
     arith.ShRUIOp: (">>", True),
     arith.ShRSIOp: (">>", False),
@@ -164,7 +165,7 @@ def _arithmetic(op: Operation, values: Sequence[str], need: Need) -> str | None:
         return f"{a} {row.order} {b} ? {values[0]} : {values[1]}"
     if kind in _DIVISION:
         return _division(op, values, need)
-    if kind in _SHIFTS:
+    if kind in SHIFTS:
         return _shift(op, values)
     if isinstance(op, arith.NegfOp):
         return f"-{values[0]}"
@@ -231,12 +232,14 @@ def _division(op: Operation, values: Sequence[str], need: Need) -> str:
 
 
 def _shift(op: Operation, values: Sequence[str]) -> str:
-    sign, is_unsigned = _SHIFTS[type(op)]
+    sign, is_unsigned = SHIFTS[type(op)]
     dtype = element(op.results[0].type)
     if is_bool(op.results[0].type):  # by 0, or by its width
         return f"(uint8_t)({values[0]} & !{values[1]})" if is_unsigned else values[0]
-    amount = f"({unsigned(dtype).c}){values[1]}"
     source = f"({unsigned(dtype).c}){values[0]}" if is_unsigned else values[0]
+    if amount_of(op) is not None:
+        return f"({dtype.c})({source} {sign} {values[1]})"
+    amount = f"({unsigned(dtype).c}){values[1]}"
     # As wide as the type or wider: nothing is left (the sign, of a signed one).
     rest = "0" if is_unsigned else f"{values[0]} < 0 ? -1 : 0"
     return f"({dtype.c})({amount} < {dtype.bits} ? {source} {sign} {values[1]} : {rest})"
@@ -272,6 +275,8 @@ def _conversion(op: Operation, values: Sequence[str], need: Need) -> str | None:
     value = values[0]
     match op:
         case arith.ExtFOp() | arith.TruncFOp():
+            if source.is_stored or target.is_stored:
+                return _call(need(f"inarch_{source.name}_to_{target.name}"), values)
             return f"({target.c}){value}"
         case arith.SIToFPOp() | arith.ExtSIOp() | arith.TruncIOp() | arith.IndexCastOp():
             if is_bool(op.results[0].type):

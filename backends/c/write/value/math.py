@@ -17,6 +17,7 @@ from inarch.backends.c.write.value.elementary import SCALARS
 from inarch.backends.c.write.value.fused import fused_name, fused_text, scalar_text
 from inarch.backends.c.write.value.ordered import ordered_texts
 from inarch.backends.c.write.value.several import several_texts
+from inarch.backends.c.write.value.stored import conversion_texts
 from inarch.core.dtypes import DTYPES, DType
 
 _FLOATS = (DTYPES["f32"], DTYPES["f64"])
@@ -234,6 +235,8 @@ def helpers_text(names: Iterable[str]) -> str:
     wanted = set(names)
     # Those of vectors are spelled for the lanes that are asked for: all would take each process 20 ms.
     table = dict(_HELPERS)
+    if wanted - table.keys():
+        table |= conversion_texts()
     for name in sorted(wanted - table.keys(), key=lambda name: (_lanes(name), name)):
         lanes = _lanes(name)
         if name.isupper():

@@ -20,6 +20,7 @@ from inarch.backends.c.types import element, literal, unsigned
 from inarch.backends.c.write.scope import Scope, Values, VectorType
 from inarch.backends.c.write.value.elementary import TOGETHER, vector_name
 from inarch.backends.c.write.value.expressions import (
+    SHIFTS,
     constant_text,
     expression,
     is_number,
@@ -32,8 +33,9 @@ from inarch.core.dtypes import DTYPES, DType
 from inarch.core.scalars.functions import of_op
 from inarch.dialects.loop.rounding import fused_product, is_fused
 from inarch.dialects.loop.scalar import PointOp
+from inarch.dialects.scalar import converted
 from inarch.passes.loop.nests.arg_reduce import sources_of
-from inarch.passes.loop.nests.lanes import is_native
+from inarch.passes.loop.nests.lanes import amount_of, is_native
 
 _UNSIGNED_CASTS = (arith.UIToFPOp, arith.ExtUIOp)
 
@@ -148,10 +150,22 @@ def _evaluate(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope
         text = expression(op, [operand.text for operand in operands], scope.unit.need)
         return Value(text if single else scope.declare(dtype.c, "s", text), is_vector=False)
     kind = scope.unit.vector(dtype, lanes)
+    if (block := converted(op)) is not None:
+        return Value(_named(_converted(block, operands[0], kind, scope), kind, scope), True)
     if not is_native(op):
         return Value(_lane_by_lane(op, operands, kind, scope), is_vector=True)
     text = _native(op, operands, lanes, scope)
     return Value(text if single else _named(text, kind, scope), is_vector=True)
+
+
+def _converted(block: Block, operand: Value, kind: VectorType, scope: Scope) -> str:
+    """A vector whose dtype, or the operand's, is only stored, by the block of the conversion."""
+    (argument,) = block.args
+    given = scope.unit.vector(element(argument.type), kind.lanes)
+    bits = scope.declare(given.c, "t", f"({given.c}){atom(operand.text)}")
+    known: dict[SSAValue, Value] = {argument: Value(bits, is_vector=True)}
+    (found,) = evaluate_lanes(block, known, kind.lanes, scope)
+    return f"({kind.c}){atom(found.text)}"
 
 
 def fused(parts: Sequence[Value], dtype: DType, lanes: int, scope: Scope) -> Value:
@@ -197,6 +211,12 @@ def _native(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) 
         return f"({kind.c})({parts[0]} {row.sign} {parts[1]})"
     if row.order:
         return _ordered(op, operands, kind, scope)
+    if isinstance(op, arith.BitcastOp):
+        return f"({kind.c}){texts[0]}"
+    if (amount := amount_of(op)) is not None:
+        sign, is_unsigned = SHIFTS[type(op)]
+        bits = scope.unit.vector(unsigned(dtype), lanes) if is_unsigned else kind
+        return f"({kind.c})(({bits.c}){texts[0]} {sign} {amount})"
     source = element(op.operands[0].type)
     if isinstance(op, _UNSIGNED_CASTS):
         bits = scope.unit.vector(unsigned(source), lanes)
