@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
@@ -14,9 +15,8 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph import operations
 from inarch.dialects.graph.op import GraphOp, Property, element_of, shape_of, tensor_dtype
-from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp
 from inarch.frontends.builder import Builder
 from inarch.frontends.ids import declare
 
@@ -32,20 +32,34 @@ class Building:
     """Unique enough for messages."""
     builder: Builder
 
-    def emit(self, kind: type[GraphOp], *operands: SSAValue, **properties: Property) -> SSAValue:
+    @property
+    def graph(self) -> Graph:
+        """The ops of `graph`, by their names there."""
+        return Graph(self)
+
+    def emit(
+        self, kind: type[GraphOp] | str, /, *operands: SSAValue | float, **properties: Property
+    ) -> SSAValue:
         """The result of a new op; a constant when all its operands are and it is small.
 
-        Raises InarchError when a constraint of the op fails.
+        `kind`: its class, or the name of an op of `graph`. A number among the operands is a constant of the
+        dtype of the last tensor among them. Raises InarchError when a constraint of the op fails.
         """
         (result,) = self.emit_all(kind, *operands, **properties)
         return result
 
     def emit_all(
-        self, kind: type[GraphOp], *operands: SSAValue, **properties: Property
+        self, kind: type[GraphOp] | str, /, *operands: SSAValue | float, **properties: Property
     ) -> list[SSAValue]:
         """As `emit`, of an op with several results."""
+        op = operations()[kind] if isinstance(kind, str) else kind
+        tensors = [operand for operand in operands if isinstance(operand, SSAValue)]
+        values = [
+            operand if isinstance(operand, SSAValue) else self.like(operand, tensors[-1])
+            for operand in operands
+        ]
         try:
-            return self.builder.emit(kind, operands, properties, self.name)
+            return self.builder.emit(op, values, properties, self.name)
         except VerifyException as error:
             # The number of the constraint is of the op's documentation, which the model's author has not.
             raise InarchError(re.sub(r"^C\d+: ", "", str(error))) from error
@@ -53,7 +67,7 @@ class Building:
     def cast_like(self, value: SSAValue, like: SSAValue) -> SSAValue:
         """`value` in the dtype of `like`; itself where it has it."""
         element = element_of(like)
-        return value if element_of(value) == element else self.emit(CastOp, value, to=element)
+        return value if element_of(value) == element else self.graph.cast(value, to=element)
 
     def constant(self, array: Array) -> SSAValue:
         """A constant of this node."""
@@ -77,13 +91,13 @@ class Building:
         """`value` under another shape; itself when it has that shape."""
         if shape_of(value) == tuple(shape):
             return value
-        return self.emit(ReshapeOp, value, shape=list(shape))
+        return self.graph.reshape(value, shape=list(shape))
 
     def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """`value` repeated to another shape; itself when it has that shape."""
         if shape_of(value) == tuple(shape):
             return value
-        return self.emit(BroadcastToOp, value, shape=list(shape))
+        return self.graph.broadcast_to(value, shape=list(shape))
 
     def indexes(self, value: SSAValue, *sizes: int, wraps: bool = True) -> None:
         """Says that the elements of `value`, in turn, are indices of dimensions of these sizes.
@@ -104,6 +118,18 @@ class Building:
         if len(set(found)) != len(found):
             raise InarchError(f"expected different axes, found {list(values)} of rank {rank}")
         return found
+
+
+@dataclass(frozen=True)
+class Graph:
+    """New ops of a node, by their names in `graph`: `graph.maximum(x, 0)` is `node.emit("maximum", x, 0)`."""
+
+    building: Building
+
+    def __getattr__(self, name: str) -> Callable[..., SSAValue]:
+        if name not in operations():
+            raise AttributeError(f"graph has no op '{name}'")
+        return partial(self.building.emit, name)
 
 
 def _holds(dtype: DType, number: float) -> bool:

@@ -13,7 +13,6 @@ from typing import TypeAlias
 from xdsl.ir import SSAValue
 
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.shape import SliceOp
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.report import NotSupportedError
 
@@ -30,7 +29,7 @@ def sized(node: Node, value: SSAValue, axis: int, count: SSAValue) -> SSAValue:
         sizes = list(shape_of(value))
         sizes[axis] = int(node.builder.arrays[count])
         rank = len(sizes)
-        return node.emit(SliceOp, value, starts=[0] * rank, sizes=sizes, steps=[1] * rank)
+        return node.graph.slice(value, starts=[0] * rank, sizes=sizes, steps=[1] * rank)
     node.sizes[value] = {axis: count}
     return value
 

@@ -14,7 +14,6 @@ from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.building import Building
 from inarch.frontends.report import NotSupportedError
@@ -123,7 +122,7 @@ class Node(Building):
         """`value` in another dtype; itself when it has that."""
         if tensor_dtype(value) == dtype:
             return value
-        return self.emit(CastOp, value, to=mlir_type(dtype))
+        return self.graph.cast(value, to=mlir_type(dtype))
 
 
 Values: TypeAlias = "SSAValue | Sequence[SSAValue | None]"

@@ -15,9 +15,6 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
@@ -135,25 +132,24 @@ def _along(node: Node, x: SSAValue, method: _Method, axis: _Axis) -> SSAValue:
     column = [axis.result if d == axis.index else 1 for d in range(rank)]
     if method.mode == "nearest":
         indices = np.clip(positions.nearest(method.nearest), 0, max(axis.size - 1, 0))
-        result = node.emit(GatherOp, x, node.constant(indices), axis=axis.index)
+        result = node.graph.gather(x, node.constant(indices), axis=axis.index)
     else:
         indices, weights = _taps(positions, method, axis)
         parts = [
-            node.emit(
-                MulOp,
-                node.emit(GatherOp, x, node.constant(taken), axis=axis.index),
+            node.graph.mul(
+                node.graph.gather(x, node.constant(taken), axis=axis.index),
                 node.constant(weight.astype(node.dtype().numpy).reshape(column)),
             )
             for taken, weight in zip(indices, weights, strict=True)
         ]
         result, *rest = parts
         for part in rest:
-            result = node.emit(AddOp, result, part)
+            result = node.graph.add(result, part)
     outside = positions.outside(axis.size)
     if method.coordinates != "tf_crop_and_resize" or not outside.any():
         return result
     mask = node.constant(outside.reshape(column))
-    return node.emit(SelectOp, mask, node.like(method.outside, result), result)
+    return node.graph.select(mask, method.outside, result)
 
 
 @dataclass(frozen=True)

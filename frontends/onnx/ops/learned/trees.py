@@ -13,11 +13,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp
-from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ArgMaxOp
-from inarch.dialects.graph.shape import ConcatOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._forest import MODES, Forest, walk
 from inarch.frontends.onnx.ops.learned._scores import (
@@ -62,8 +58,8 @@ def _many(
     compared = scores = _plus(node, scores, base)
     got = seen(node, votes, at) if not len(base) else None
     if got is not None:
-        compared = node.emit(SelectOp, got, scores, node.like(float("-inf"), scores))
-    largest = node.emit(ArgMaxOp, compared, axis=1, keepdims=False)
+        compared = node.graph.select(got, scores, float("-inf"))
+    largest = node.graph.argmax(compared, axis=1, keepdims=False)
     found = picked(node, np.array(labels, np.int64), largest)
     return [found, transformed(node, cast(node, scores, "f32"), transform)]
 
@@ -93,9 +89,7 @@ def _binary(
     label = above(node, scores, 0.5 if positive else 0, (labels[0], labels[1]))
     if only == 0:
         return [label, two_columns(node, single, transform, complement=positive)]
-    pair = node.emit(
-        ConcatOp, node.broadcast(node.like(0, single), shape_of(single)), single, axis=1
-    )
+    pair = node.graph.concat(node.broadcast(node.like(0, single), shape_of(single)), single, axis=1)
     return [label, transformed(node, pair, transform)]
 
 
@@ -140,7 +134,7 @@ def _regressor(node: Node) -> SSAValue:
 def _plus(node: Node, scores: SSAValue, base: Array) -> SSAValue:
     if not base.any():
         return scores
-    return node.emit(AddOp, scores, node.constant(base.reshape(1, -1)))
+    return node.graph.add(scores, node.constant(base.reshape(1, -1)))
 
 
 def _input(node: Node) -> tuple[SSAValue, str]:
