@@ -7,21 +7,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph import operations
 from inarch.dialects.graph.op import GraphOp, Property, element_of, shape_of, tensor_dtype
 from inarch.frontends.builder import Builder
 from inarch.frontends.ids import declare
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.building import Building
 from inarch.frontends.onnx.tensors import Folders, tensor_array
@@ -24,8 +24,6 @@ from inarch.frontends.report import AT_RUN_TIME, NotSupportedError
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, NodeProto
-
-    Array = np.ndarray[Any, Any]
 
 
 def label(proto: NodeProto) -> str:

@@ -9,18 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _COORDINATES = (
     "align_corners",

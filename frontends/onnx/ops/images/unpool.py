@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 
 def _max_unpool(node: Node) -> SSAValue:

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.ops.learned._scores import cast
 from inarch.frontends.onnx.regions.scan import scan
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 MODES: dict[str, str] = {
     "BRANCH_LEQ": "less_equal",

@@ -6,19 +6,15 @@ The formulas are those of onnxruntime's `core/providers/cpu/ml/ml_common.h`; sco
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import mlir_type
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 

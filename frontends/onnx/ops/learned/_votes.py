@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.ops.learned._scores import cast
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _KINDS = ("int64s", "floats", "tensor")
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._scores import (
@@ -22,9 +21,6 @@ from inarch.frontends.onnx.ops.learned._scores import (
     two_columns,
 )
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 

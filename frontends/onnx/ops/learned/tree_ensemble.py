@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import tensor_dtype
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._forest import MEMBER, Forest, walk
 from inarch.frontends.onnx.ops.learned._scores import TRANSFORMS, cast, finished
 from inarch.frontends.onnx.ops.learned._votes import AGGREGATES, Votes, tally
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _LISTS = ("featureids", "truenodeids", "falsenodeids", "trueleafs", "falseleafs")
 

@@ -7,12 +7,11 @@ Where the standard leaves the results of two classes open, they are those of onn
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._forest import MODES, Forest, walk
@@ -28,9 +27,6 @@ from inarch.frontends.onnx.ops.learned._scores import (
 )
 from inarch.frontends.onnx.ops.learned._votes import AGGREGATES, Votes, seen, tally
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _FIELDS = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
 """Attributes `nodes_...` that all have a number a node."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.tensors import element_dtype
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 
 def _dft(node: Node) -> SSAValue:
