@@ -18,6 +18,7 @@ from inarch.core.scratch import scratch
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
+from inarch.ir.edit import erase
 from inarch.ir.target import target_name
 from inarch.ir.types import dtype_of
 from inarch.machine.target import Target, parse
@@ -57,8 +58,7 @@ def _only(module: ModuleOp, name: str) -> FuncOp:
         ]
     for symbol, function in functions.items():
         if symbol not in needed:
-            function.detach()
-            function.erase()
+            erase(function)
     chosen = functions[name]
     if is_private(chosen):
         chosen.sym_visibility = StringAttr("public")

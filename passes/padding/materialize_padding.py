@@ -6,18 +6,17 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.edit import insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
@@ -149,7 +148,7 @@ class _Copies:
             copy = _copy_nest(source, window, pad, alloc.buffer)
             for op in (alloc, copy):
                 op.location = user.location
-                Builder(InsertPoint.before(user)).insert(op)
+                insert_before(user, op)
             if source.name_hint:
                 alloc.buffer.name_hint = f"{source.name_hint}_padded"
             made[key] = alloc.buffer

@@ -27,6 +27,7 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.edit import erase
 from inarch.ir.functions import entry_blocks
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.report.remarks import remarks_of
@@ -82,11 +83,9 @@ def _narrow(nest: NestOp, prices: Prices | None, ctx: Context) -> None:
             remarks_of(ctx).done(nest, f"{constant.buffer.name_hint or 'a constant'} in bytes")
             parent.insert_ops_before([constant, copy], nest)
             wide = nest.ins[at].owner
-            nest.detach()
-            nest.erase()
+            erase(nest)
             if isinstance(wide, ConstantOp) and not wide.buffer.uses:
-                wide.detach()
-                wide.erase()
+                erase(wide)
             return
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import replace_op
 from inarch.passes.tensorize.choose import Price, Prices
 
 
@@ -30,11 +31,7 @@ class Way:
 
     def replace(self, nest: NestOp) -> None:
         """Puts the ops in the place of the nest."""
-        parent = nest.parent
-        assert parent is not None, "it is in a function"
-        parent.insert_ops_before(self.ops, nest)
-        nest.detach()
-        nest.erase()
+        replace_op(nest, *self.ops)
 
 
 def cheapest(ways: Sequence[Way], prices: Prices) -> tuple[Way, Price]:
