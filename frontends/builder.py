@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DenseResourceAttr, LocationAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.core.limits import CONSTANT_BYTES, NODES, OPS, check_shape
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
@@ -20,9 +19,6 @@ from inarch.ir.context import ConstantStore
 from inarch.ir.location import named_location
 from inarch.ir.names import hint
 from inarch.ir.payload.constants import constant_attribute
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 Range = tuple[int, int]
 """The least and the most that an index may be."""

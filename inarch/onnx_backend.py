@@ -9,7 +9,7 @@ that it is run with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from onnx import ModelProto, NodeProto
 from onnx.backend.base import Backend, BackendRep
@@ -23,13 +23,10 @@ from onnx.helper import (
 )
 
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.driver.compile import compile as compile_model
 from inarch.driver.open_model import OpenModule
 from inarch.frontends.open import OpenSizesError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 
 class InarchRep(BackendRep):

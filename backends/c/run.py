@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
@@ -13,18 +13,16 @@ from inarch.backends.c.native import native
 from inarch.backends.c.plan.program import aligned, is_private
 from inarch.backends.host import NativeRequest
 from inarch.core.errors import ArgumentError, InarchError, unknown
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.core.scratch import scratch
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
+from inarch.ir.edit import erase
 from inarch.ir.target import target_name
 from inarch.ir.types import dtype_of
 from inarch.machine.target import Target, parse
 from inarch.machine.target import native as native_target
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 
 def run_function(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> None:
@@ -60,8 +58,7 @@ def _only(module: ModuleOp, name: str) -> FuncOp:
         ]
     for symbol, function in functions.items():
         if symbol not in needed:
-            function.detach()
-            function.erase()
+            erase(function)
     chosen = functions[name]
     if is_private(chosen):
         chosen.sym_visibility = StringAttr("public")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects.builtin import DenseResourceAttr
 
@@ -13,9 +13,6 @@ from inarch.dialects.graph.op import tensor_dtype
 from inarch.ir.context import ConstantStore
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_array
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _A_LINE = 8
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -22,6 +22,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import Array, GraphOp, Tensor, tensor_of
+from inarch.dialects.graph.regions.text import parse_group, parse_rest, print_group, print_rest
 from inarch.ir.context import ConstantStore
 from inarch.ir.op import op_definition
 from inarch.ir.payload.constants import constant_array
@@ -86,40 +87,13 @@ class CompositeRegionOp(GraphOp):
     def parse(cls, parser: Parser) -> Self:
         symbol = parser.parse_str_literal()
         start = parser.pos
-        operands = parser.parse_comma_separated_list(
-            parser.Delimiter.PAREN, parser.parse_unresolved_operand
-        )
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        parser.parse_punctuation(":")
-        kind = parser.parse_function_type()
-        inputs = parser.resolve_operands(operands, kind.inputs.data, start)
-        body = parser.parse_region()
-        return cls.create(
-            operands=inputs,
-            result_types=kind.outputs.data,
-            properties={"symbol": StringAttr(symbol)},
-            attributes=dict((attributes or DictionaryAttr({})).data),
-            regions=[body],
-        )
+        return parse_rest(cls, parser, parse_group(parser), start, {"symbol": StringAttr(symbol)})
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_string_literal(self.symbol.data)
-        printer.print_string("(")
-        printer.print_list(self.inputs, printer.print_ssa_value)
-        printer.print_string(")")
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" : (")
-        printer.print_list(self.inputs.types, printer.print_attribute)
-        printer.print_string(") -> ")
-        if len(self.outs) == 1:
-            printer.print_attribute(self.outs[0].type)
-        else:
-            printer.print_string("(")
-            printer.print_list(self.outs.types, printer.print_attribute)
-            printer.print_string(")")
-        printer.print_string(" ")
-        printer.print_region(self.body)
+        print_group(printer, self.inputs)
+        print_rest(printer, self, lone_result=True)
 
     def check(self) -> None:
         block = self.body.block

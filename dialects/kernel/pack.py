@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 from xdsl.dialects.builtin import AffineMapAttr, MemRefType
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -13,7 +13,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.footprint import Overlapping, Places, Touch, Touching, may_meet, place_of
 from inarch.dialects.loop.memory import BufferOp, buffer_shape, check_linear, memref_of
@@ -22,9 +22,6 @@ from inarch.ir.index.affine import linear_form, print_affine_expr
 from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 
 @op_definition

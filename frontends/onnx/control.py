@@ -10,7 +10,6 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.regions.scan import scan_block
-from inarch.dialects.graph.shape import TransposeOp
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.regions.body import no_iterations
 from inarch.frontends.onnx.regions.branch import branch
@@ -92,7 +91,7 @@ def _moved(node: Node, x: SSAValue, source: int, target: int) -> SSAValue:
         return x
     perm = [axis for axis in range(len(shape_of(x))) if axis != source]
     perm.insert(target, source)
-    return node.emit(TransposeOp, x, perm=perm)
+    return node.graph.transpose(x, perm=perm)
 
 
 def _per(node: Node, name: str, count: int) -> list[int]:

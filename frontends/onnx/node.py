@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.building import Building
 from inarch.frontends.onnx.tensors import Folders, tensor_array
@@ -24,8 +24,6 @@ from inarch.frontends.report import AT_RUN_TIME, NotSupportedError
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, NodeProto
-
-    Array = np.ndarray[Any, Any]
 
 
 def label(proto: NodeProto) -> str:
@@ -135,6 +133,14 @@ class Node(Building):
         if name not in self.attributes:
             return default
         return self.attributes[name].s.decode("utf-8", "replace")
+
+    def choice(self, name: str, choices: Sequence[str], default: str) -> str:
+        """A string attribute that is one of several. Raises InarchError for any other."""
+        found = self.text(name, default)
+        if found not in choices:
+            *others, last = choices
+            raise InarchError(f"expected {name} {', '.join(others)} or {last}, found '{found}'")
+        return found
 
     def flag(self, name: str, *, default: bool) -> bool:
         """An integer attribute that is 0 or 1."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import normpath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.core.limits import check_shape
 from inarch.core.outside.regular import real_inside
 from inarch.core.states import State, state_of
@@ -21,7 +21,6 @@ from inarch.ir.payload.mapped import MappedFiles
 if TYPE_CHECKING:
     from onnx import TensorProto
 
-    Array = np.ndarray[Any, Any]
 
 _FIELDS = {"f32": "float_data", "f64": "double_data", "i64": "int64_data"} | dict.fromkeys(
     ("ui32", "ui64"), "uint64_data"

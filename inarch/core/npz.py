@@ -7,17 +7,13 @@ import struct
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from inarch.core.cache import replacing
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.core.limits import CONSTANT_BYTES
 from inarch.core.outside.regular import open_regular
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
-
 
 EXPECTED = "expected arrays in a .npy or .npz file"
 

@@ -26,6 +26,7 @@ from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import element_of, shape_of
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.ir.context import store_of
+from inarch.ir.edit import erase
 from inarch.ir.types import tensor
 from inarch.passes.lower.algorithm import ATTRIBUTE
 from inarch.pipeline.manager import apply_pipeline
@@ -103,8 +104,7 @@ def _forget_layouts(op: Operation) -> None:
     """A layout says how a tensor lies in memory, never what it holds."""
     if isinstance(op, RelayoutOp):
         op.results[0].replace_all_uses_with(op.operands[0])
-        op.detach()
-        op.erase()
+        erase(op)
         return
     for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
         if layout_of(value) is not None:
@@ -140,5 +140,4 @@ def _inline(op: CompositeRegionOp) -> None:
             parent.insert_ops_before([inner.clone(value_mapper=values)], op)
     for result, value in zip(op.results, last.operands, strict=True):
         result.replace_all_uses_with(values[value])
-    op.detach()
-    op.erase()
+    erase(op)

@@ -24,6 +24,7 @@ from inarch.dialects.kernel.call import CallOp
 from inarch.driver.compile import compile as compile_model
 from inarch.driver.options import Options
 from inarch.ir.context import store_of
+from inarch.ir.edit import erase
 from inarch.ir.functions import is_public
 from inarch.ir.report.facts import facts_of
 from inarch.ir.text import print_module
@@ -291,5 +292,4 @@ def _leave_only(program: ModuleOp, name: str) -> None:
         if op.sym_name.data == name:
             op.sym_visibility = StringAttr("public")
         elif op.sym_visibility is None or op.sym_visibility.data == "public":
-            op.detach()
-            op.erase()
+            erase(op)

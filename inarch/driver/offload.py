@@ -26,6 +26,7 @@ from inarch.driver.offloaded.emission import HandedBack, ask, give_back, request
 from inarch.driver.offloaded.fallback import add_host_version, check_fallback
 from inarch.driver.offloaded.linked_weights import pass_weights, widen
 from inarch.driver.offloaded.names import rename
+from inarch.ir.edit import erase
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import ConstantAttr
 from inarch.machine.architecture import architectures
@@ -386,6 +387,5 @@ def _declare(function: FuncOp, linked: str | None) -> FuncOp:
     block = function.parent_block()
     assert block is not None, "the function is one of a module"
     block.insert_op_before(declaration, function)
-    function.detach()
-    function.erase()
+    erase(function)
     return declaration

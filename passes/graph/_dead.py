@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.op import GraphOp
 from inarch.ir.context import ConstantStore
+from inarch.ir.edit import erase
 from inarch.ir.report.walk import ops_within
 
 
@@ -25,8 +26,7 @@ def erase_dead(root: Operation, store: ConstantStore | None = None) -> int:
         if any(result.uses for result in op.results):
             continue
         candidates |= _handles(op)
-        op.detach()
-        op.erase()
+        erase(op)
         erased += 1
     if store is not None and candidates:
         kept = {handle for op in ops_within(root) for handle in _handles(op)}

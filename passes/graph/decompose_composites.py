@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.op import CompositeOp
+from inarch.ir.edit import erase
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,5 @@ def decompose_all(composites: Iterable[CompositeOp]) -> None:
             parent.insert_op_before(part, composite)
         (result,) = composite.results
         result.replace_all_uses_with(parts[-1].results[0])
-        composite.detach()
-        composite.erase()
+        erase(composite)
         todo += [part for part in parts if isinstance(part, CompositeOp)]

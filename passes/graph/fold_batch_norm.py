@@ -17,6 +17,7 @@ from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.report.remarks import Remarks, remarks_of
@@ -95,11 +96,6 @@ def _fold(norm: BatchNormOp, store: ConstantStore, remarks: Remarks) -> None:
         for array, name in ((new_weights, "folded_weights"), (new_bias, "folded_bias"))
     ]
     folded = type(conv).make(conv.x, *constants, location=conv.location, **conv.properties)
-    parent = norm.parent
-    assert parent is not None
-    for new in (*constants, folded):
-        parent.insert_op_before(new, norm)
+    insert_before(norm, *constants, folded)
     norm.out.replace_all_uses_with(folded.out)
-    for old in (norm, conv):
-        old.detach()
-        old.erase()
+    erase(norm, conv)

@@ -19,6 +19,7 @@ from inarch.dialects.graph.regions.branch import IfOp
 from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.edit import erase
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.passes.graph._dead import erase_dead
 
@@ -82,8 +83,7 @@ def _fold(op: GraphOp, store: ConstantStore) -> None:
         constant = _constant(array, op, value, store)
         parent.insert_op_before(constant, op)
         value.replace_all_uses_with(constant.results[0])
-    op.detach()
-    op.erase()
+    erase(op)
 
 
 def _constant(array: Array, op: Operation, value: SSAValue, store: ConstantStore) -> ConstantOp:

@@ -21,6 +21,7 @@ from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import GraphOp, shape_of
 from inarch.dialects.graph.shape import ReshapeOp
 from inarch.ir.context import store_of
+from inarch.ir.edit import erase, insert_before
 from inarch.passes.graph._dead import erase_dead
 
 
@@ -45,8 +46,7 @@ class GatherFirstPass(ModulePass):
             gathers = _readers(computed)
             if gathers:
                 left += [new for each in gathers for new in _moved(each, computed)]
-                computed.detach()
-                computed.erase()
+                erase(computed)
         erase_dead(op, store_of(ctx))
 
 
@@ -82,12 +82,9 @@ def _moved(gather: GatherOp, computed: ElementwiseOp) -> list[GatherOp]:
         location=computed.location,
     )
     last.results[0].name_hint = gather.out.name_hint
-    parent = gather.parent
-    assert parent is not None, "it is in a program"
-    parent.insert_ops_before([*made, last], gather)
+    insert_before(gather, *made, last)
     gather.out.replace_all_uses_with(last.results[0])
-    gather.detach()
-    gather.erase()
+    erase(gather)
     return [one for one in made if isinstance(one, GatherOp)]
 
 

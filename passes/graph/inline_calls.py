@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from inarch.core.errors import InarchError
 from inarch.core.limits import NODES
 from inarch.dialects.graph.call import CallOp
+from inarch.ir.edit import erase
 from inarch.ir.location import location_text
 
 
@@ -32,9 +33,7 @@ class InlineCallsPass(ModulePass):
         for function in functions:
             if not function.is_declaration:
                 inliner.expand(function)
-        for function in filter(_is_private, inliner.callees.values()):
-            function.detach()
-            function.erase()
+        erase(*filter(_is_private, inliner.callees.values()))
 
 
 PASS = InlineCallsPass
@@ -99,5 +98,4 @@ def inline_call(call: CallOp, callee: FuncOp) -> None:
     assert returned is not None, "a function ends with a return"
     for result, value in zip(call.outs, returned.operands, strict=True):
         result.replace_all_uses_with(copies.get(value, value))
-    call.detach()
-    call.erase()
+    erase(call)

@@ -25,6 +25,7 @@ from inarch.dialects.graph.regions.body import yielded
 from inarch.dialects.graph.regions.branch import IfOp
 from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
+from inarch.ir.edit import exchange
 from inarch.ir.functions import BODY, ITERATIONS, error_at, functions
 from inarch.ir.location import copy_locations
 from inarch.ir.names import free_name, symbols_of
@@ -87,13 +88,7 @@ class _Outliner:
             made = IfOp(op.condition, kept, regions[0], regions[1])
         made.location = op.location
         made.attributes |= op.attributes
-        parent = op.parent
-        assert parent is not None, "it is in a function"
-        parent.insert_op_before(made, op)
-        for old, new in zip(op.results, made.results, strict=True):
-            new.name_hint = old.name_hint
-            old.replace_all_uses_with(new)
-        op.detach()
+        exchange(op, made)
         op.erase()
 
     def _called(

@@ -37,6 +37,7 @@ from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype, tensor_of
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.edit import erase
 from inarch.ir.functions import LAYER, WEIGHT, functions, is_public
 from inarch.ir.location import LOCATIONS, copy_locations
 from inarch.ir.names import free_name, symbols_of
@@ -131,9 +132,7 @@ class _Outliner:
                 new.name_hint = old.name_hint
                 old.replace_all_uses_with(new)
                 now[old] = new
-        for op in reversed([op for layer in layers for op in layer]):
-            op.detach()
-            op.erase()
+        erase(*reversed([op for layer in layers for op in layer]))
 
     def _function(self, caller: FuncOp, layer: Sequence[Operation], plan: _Plan) -> FuncOp:
         block = Block(arg_types=[values[0].type for values in plan.arguments])

@@ -23,6 +23,7 @@ from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.shape import TransposeOp
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.passes.graph._dead import erase_dead
@@ -89,14 +90,10 @@ def _scale_last(product: MatmulOp, store: ConstantStore) -> None:
     )
     bare_product = MatmulOp.make(*operands, location=product.location)
     scaled = MulOp.make(bare_product.results[0], number.results[0], location=product.location)
-    parent = product.parent
-    assert parent is not None, "it is in a function"
-    for new in (*made, number, bare_product, scaled):
-        parent.insert_op_before(new, product)
+    insert_before(product, *made, number, bare_product, scaled)
     scaled.results[0].name_hint = product.results[0].name_hint
     product.results[0].replace_all_uses_with(scaled.results[0])
-    product.detach()
-    product.erase()
+    erase(product)
 
 
 def _scaled(value: SSAValue, store: ConstantStore) -> _Scaled | None:

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
 from inarch.dialects.graph.op import GraphOp, Property, shape_of
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.graph.shape import ConcatOp, ReshapeOp, SliceOp
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.location import copy_locations
 
 
@@ -64,8 +65,7 @@ def _unroll(scan: ScanOp) -> None:
     ]
     for result, value in zip(scan.outs, [*states, *stacked], strict=True):
         result.replace_all_uses_with(value)
-    scan.detach()
-    scan.erase()
+    erase(scan)
 
 
 def _iteration(scan: ScanOp, arguments: Sequence[SSAValue]) -> list[SSAValue]:
@@ -74,7 +74,7 @@ def _iteration(scan: ScanOp, arguments: Sequence[SSAValue]) -> list[SSAValue]:
     for op in list(scan.body.block.ops)[:-1]:
         copy = op.clone(values)
         copy_locations(op, copy)
-        _before(scan, copy)
+        insert_before(scan, copy)
     return [values.get(value, value) for value in scan.yielded]
 
 
@@ -102,11 +102,5 @@ def _emit(
     scan: ScanOp, kind: type[GraphOp], *operands: SSAValue, **properties: Property
 ) -> SSAValue:
     made = kind.make(*operands, location=scan.location, **properties)
-    _before(scan, made)
+    insert_before(scan, made)
     return made.results[0]
-
-
-def _before(scan: ScanOp, op: Operation) -> None:
-    block = scan.parent
-    assert block is not None, "it is in a function"
-    block.insert_op_before(op, scan)

@@ -21,6 +21,7 @@ from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.payload.constants import ConstantAttr, constant_array, constant_type, later_constant
 
 
@@ -60,11 +61,9 @@ class FoldPacksPass(ModulePass):
             _replace(pack, alloc, done[key])
             for view in views:
                 if not view.result.uses:
-                    view.detach()
-                    view.erase()
+                    erase(view)
             if not source.buffer.uses:
-                source.detach()
-                source.erase()
+                erase(source)
                 users[value] -= 1
             if users[value] == 0:
                 _drop(store, value)
@@ -112,15 +111,11 @@ def _name(value: ConstantAttr) -> str:
 def _replace(pack: PackOp, alloc: AllocOp, value: ConstantAttr) -> None:
     constant = ConstantOp(value, alloc.buffer.type)
     constant.location = pack.location
-    parent = alloc.parent
-    assert parent is not None
-    parent.insert_op_before(constant, alloc)
-    pack.detach()
-    pack.erase()
+    insert_before(alloc, constant)
+    erase(pack)
     packed: SSAValue = constant.buffer
     alloc.buffer.replace_all_uses_with(packed)
-    alloc.detach()
-    alloc.erase()
+    erase(alloc)
 
 
 def _drop(store: ConstantStore, value: ConstantAttr) -> None:

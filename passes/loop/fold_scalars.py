@@ -28,6 +28,7 @@ from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Number
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.edit import erase, replace_op
 from inarch.ir.index.affine import indirect_map
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.report.walk import ops_within
@@ -49,8 +50,7 @@ class FoldScalarsPass(ModulePass):
             _fold(nest, store)
         for constant in [each for each in ops_within(op) if isinstance(each, ConstantOp)]:
             if not constant.buffer.uses:
-                constant.detach()
-                constant.erase()
+                erase(constant)
 
 
 PASS = FoldScalarsPass
@@ -78,11 +78,7 @@ def _fold(nest: NestOp, store: ConstantStore) -> None:
     )
     folded.attributes |= nest.attributes
     folded.location = nest.location
-    parent = nest.parent
-    assert parent is not None
-    parent.insert_op_before(folded, nest)
-    nest.detach()
-    nest.erase()
+    replace_op(nest, folded)
 
 
 def _renamed(index: AffineMapAttr, places: Mapping[int, int]) -> AffineMapAttr:

@@ -6,16 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.location import location_text
 from inarch.ir.report.analyses import analyses_of
@@ -168,14 +167,11 @@ def _appended(edges: Sequence[Edge]) -> list[NestOp] | None:
 def _replace(edges: Sequence[Edge], fused: Sequence[NestOp]) -> None:
     """Puts `fused` in the place of the one consumer, and erases what they replace."""
     edge = edges[0]
-    Builder(InsertPoint.before(edge.consumer)).insert(list(fused))
-    for op in (edge.consumer, *(each.producer for each in edges)):
-        op.detach()
-        op.erase()
+    insert_before(edge.consumer, *fused)
+    erase(edge.consumer, *(each.producer for each in edges))
     alloc = edge.buffer.owner
     if isinstance(alloc, AllocOp):
-        alloc.detach()
-        alloc.erase()
+        erase(alloc)
 
 
 PASS = FuseNestsPass

@@ -13,16 +13,15 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.report.analyses import analyses_of
@@ -74,12 +73,10 @@ def _normalize(block: Block, uses: BufferUses, remarks: Remarks) -> None:
             if fused is None:
                 continue
             remarks.done(nest, "normalizes its result, not the weights that it reads")
-            Builder(InsertPoint.before(nest)).insert(fused)
+            insert_before(nest, fused)
             alloc = edge.buffer.owner
             assert isinstance(alloc, Operation), "find_edge has seen to it"
-            for old in (nest, edge.producer, alloc):
-                old.detach()
-                old.erase()
+            erase(nest, edge.producer, alloc)
             break
 
 

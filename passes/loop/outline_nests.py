@@ -26,6 +26,7 @@ from inarch.dialects.loop.indirect import is_indirect, scatters
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
+from inarch.ir.edit import erase, replace_op
 from inarch.ir.functions import entry_blocks
 from inarch.ir.names import free_name, symbols_of
 from inarch.ir.report.structure import Structure, structure_of, structure_text
@@ -155,13 +156,10 @@ class _Kernels:
             self.by_structure[structure] = self._kernel_of(op, operands, structure)
         call = CallOp(self.by_structure[structure], operands)
         call.location = op.location
-        Builder(InsertPoint.before(op)).insert(call)
-        op.detach()
-        op.erase()
+        replace_op(op, call)
         for constant in constants:
             if not constant.results[0].uses:
-                constant.detach()
-                constant.erase()
+                erase(constant)
 
     def _kernel_of(self, op: Operation, operands: Sequence[SSAValue], structure: Structure) -> str:
         """Makes a kernel of `op`; its name."""

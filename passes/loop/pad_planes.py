@@ -23,6 +23,7 @@ from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of
@@ -117,8 +118,7 @@ def _pad(
         _move(nest, alloc, made, planes)
     between = (lines * line - plane) * itemsize
     remarks.done(made, f"{between} bytes more in each plane of {plane * itemsize}")
-    alloc.detach()
-    alloc.erase()
+    erase(alloc)
 
 
 def _move(nest: NestOp, alloc: AllocOp, made: AllocOp, planes: int) -> None:

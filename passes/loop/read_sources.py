@@ -12,17 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
 from inarch.ir.report.remarks import Remarks, remarks_of
@@ -92,7 +91,7 @@ def _read_source(edges: Sequence[Edge], prices: Prices, remarks: Remarks, *, alw
     for edge in edges:
         nest = inline_producer(edge, again=True)
         if nest is not None:  # in its place: what loops around it leave is packed once
-            Builder(InsertPoint.before(edge.consumer)).insert(nest)
+            insert_before(edge.consumer, nest)
             made.append(nest)
     readers = [edge.consumer for edge in edges]
     pays = always or _pays(copy, readers, made, prices, remarks)
@@ -101,9 +100,7 @@ def _read_source(edges: Sequence[Edge], prices: Prices, remarks: Remarks, *, alw
         for reader in readers:
             remarks.done(reader, f"reads the source of the copy at {location_text(copy) or '?'}")
         gone = (*readers, copy, alloc)
-    for each in gone:
-        each.detach()
-        each.erase()
+    erase(*gone)
 
 
 def _pays(

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.report.analyses import analyses_of
 from inarch.passes.loop.nests.edge import edges_from, is_elementwise
@@ -80,18 +79,13 @@ def _rematerialize(producer: NestOp, position: dict[NestOp, int], uses: BufferUs
             return
         fused.append(nest)
     for edge, nest in zip(edges, fused, strict=True):
-        Builder(InsertPoint.before(edge.consumer)).insert(nest)
+        insert_before(edge.consumer, nest)
         position[nest] = position[edge.consumer]
-        _erase(edge.consumer)
+        erase(edge.consumer)
     alloc = producer.outs[0].owner
-    _erase(producer)
+    erase(producer)
     if isinstance(alloc, AllocOp):
-        _erase(alloc)
-
-
-def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()
+        erase(alloc)
 
 
 def _is_cheap(nest: NestOp) -> bool:

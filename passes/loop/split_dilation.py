@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import replace_op
 from inarch.ir.index.linear import linear_map
 from inarch.passes.loop.nests.contraction import match_contraction
 from inarch.passes.loop.nests.transform import rebuild, strides_along
@@ -79,12 +80,7 @@ def _uses(nest: NestOp, position: int, iterators: list[int]) -> bool:
 
 
 def _split(nest: NestOp, steps: list[int]) -> None:
-    parent = nest.parent
-    assert parent is not None
-    for part in _parts(nest, steps):
-        parent.insert_op_before(part, nest)
-    nest.detach()
-    nest.erase()
+    replace_op(nest, *_parts(nest, steps))
 
 
 def _parts(nest: NestOp, steps: list[int]) -> Iterator[NestOp]:

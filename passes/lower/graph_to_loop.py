@@ -39,6 +39,7 @@ from inarch.dialects.graph.shape import ReshapeOp
 from inarch.dialects.loop.buffer import ConstantOp as LoopConstantOp
 from inarch.dialects.nest_spec import NestBuilder, same
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.edit import erase
 from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
 from inarch.ir.report.walk import ops_within
@@ -78,8 +79,7 @@ class GraphToLoopPass(ModulePass):
             if isinstance(function, FuncOp) and _is_on_tensors(function):
                 lowered = _lower_function(ctx, function, rules)
                 op.body.block.insert_op_before(lowered, function)
-                function.detach()
-                function.erase()
+                erase(function)
         _drop_unused(op, store_of(ctx))
 
 
@@ -115,8 +115,7 @@ def _drop_unused(module: ModuleOp, store: ConstantStore) -> None:
         if isinstance(value, DenseResourceAttr):
             (dropped if unused else kept).add(value.resource_handle.data)
         if unused:
-            op.detach()
-            op.erase()
+            erase(op)
     for key in dropped - kept:
         store.drop(key)
 

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from inarch.dialects.loop.buffer import ConstantOp
 from inarch.dialects.loop.control import CallOp
+from inarch.ir.edit import erase
 from inarch.ir.functions import functions
 from inarch.ir.location import moved_by
 
@@ -30,9 +31,7 @@ def inline_functions(module: ModuleOp, mark: str) -> None:
     inliner = _Inliner(marked, calls)
     for function in every:
         inliner.expand(function)
-    for function in marked.values():
-        function.detach()
-        function.erase()
+    erase(*marked.values())
 
 
 @dataclass
@@ -80,5 +79,4 @@ def _inline(call: CallOp, callee: FuncOp, function: FuncOp, *, is_last: bool) ->
             function.body.block.insert_op_before(copy, head)
         else:
             call.parent.insert_op_before(copy, call)
-    call.detach()
-    call.erase()
+    erase(call)

@@ -21,6 +21,7 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
+from inarch.ir.edit import erase, replace_op
 from inarch.ir.functions import entry_blocks
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.types import dtype_of
@@ -133,8 +134,7 @@ def _update(nest: NestOp, block: Block, lives: _Lives) -> None:
             lives.place[made] = here
             _merge(read, written, lives)
             if made.yielded(made.body)[0] is made.accumulators(made.body)[0]:  # it was a copy
-                made.detach()
-                made.erase()
+                erase(made)
             return
 
 
@@ -168,11 +168,7 @@ def _rewritten(nest: NestOp, position: int) -> NestOp:
     )
     made.attributes |= nest.attributes
     made.location = nest.location
-    parent = nest.parent
-    assert parent is not None
-    parent.insert_op_before(made, nest)
-    nest.detach()
-    nest.erase()
+    replace_op(nest, made)
     return made
 
 
@@ -183,5 +179,4 @@ def _merge(read: SSAValue, written: SSAValue, lives: _Lives) -> None:
     assert isinstance(owner, AllocOp)
     lives.merge(gone, kept)
     gone.replace_all_uses_with(kept)
-    owner.detach()
-    owner.erase()
+    erase(owner)

@@ -35,6 +35,7 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.edit import replace_op
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.payload.constants import constant_array
@@ -151,11 +152,7 @@ def _drop(
                 each.erase()
             continue
         remarks.done(nest, f"{terms} left out, parts: {count}")
-        parent = nest.parent
-        assert parent is not None
-        parent.insert_ops_before(made, nest)
-        nest.detach()
-        nest.erase()
+        replace_op(nest, *made)
         return
 
 

@@ -26,6 +26,7 @@ from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase
 from inarch.ir.index.affine import linear_form
 from inarch.passes.loop.nests.transform import rebuild
 
@@ -83,8 +84,7 @@ def _split(nest: NestOp, inside: list[_Range]) -> None:
         else:
             piece.properties["reads"] = type(piece.reads)([ReadAttr.get(piece.read_map(0))])
         parent.insert_op_before(piece, nest)
-    nest.detach()
-    nest.erase()
+    erase(nest)
 
 
 def _boxes(sizes: tuple[int, ...], inside: list[_Range]) -> Iterator[tuple[list[_Range], bool]]:

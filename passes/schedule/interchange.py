@@ -26,6 +26,7 @@ from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.dependence.check import carried_by
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.edit import insert_before
 from inarch.ir.names import symbols_of
 from inarch.ir.types import dtype_of
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction
@@ -190,7 +191,7 @@ def _perfect(loop: ForOp) -> None:
         for each in _between(outer):
             if all(_is_outside(value, outer) for value in each.operands):
                 each.detach()
-                Builder(InsertPoint.before(outer)).insert(each)
+                insert_before(outer, each)
     for outer, inner in pairwise(chain):
         for each in reversed(_between(outer)):
             users = [use.operation for result in each.results for use in result.uses]

@@ -24,6 +24,7 @@ from inarch.core.errors import UsageError
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.control import ForOp, empty_loop
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.edit import erase, replace_op
 from inarch.passes.loop.nests.transform import replace_iterators
 from inarch.passes.schedule.language.computed import Indices
 from inarch.passes.schedule.language.guard import guard_behind
@@ -132,9 +133,7 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
     _put_op(around, loop, inner)
     around.insert(_yield(loop, YieldOp()))
     outer.location = loop.location
-    Builder(InsertPoint.before(loop)).insert(outer)
-    loop.detach()
-    loop.erase()
+    replace_op(loop, outer)
     keep(outer)
     return outer if op is loop else op
 
@@ -160,8 +159,7 @@ def _split_computed(loop: ForOp, factor: int, names: tuple[str, str]) -> ForOp:
     around.builder.insert(inner)
     around.builder.insert(_yield(loop, YieldOp()))
     before.builder.insert(outer)
-    loop.detach()
-    loop.erase()
+    erase(loop)
     keep(outer)
     return outer
 

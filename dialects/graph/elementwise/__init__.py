@@ -1,9 +1,10 @@
-"""Families of elementwise ops: one that applies a scalar function is a name and a docstring."""
+"""Families of elementwise ops: one that applies a scalar function is a class with a name and a docstring."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -24,6 +25,7 @@ from inarch.dialects.graph.op import (
 )
 from inarch.dialects.nest_spec import NestBuilder, NestSpec
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import tensor
 
@@ -35,6 +37,16 @@ def evaluate(function: Callable[..., Any], *operands: Any, dtype: Any = None) ->
     """
     with np.errstate(all="ignore"):
         return np.asarray(function(*operands), dtype)
+
+
+Kind = TypeVar("Kind", bound="ElementwiseOp")
+
+
+def elementwise(kind: type[Kind]) -> type[Kind]:
+    """Defines an op of `graph` that is called as its class: `LessEqualOp` is `graph.less_equal`."""
+    words = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__.removesuffix("Op"))
+    kind.name = f"graph.{words.lower()}"
+    return op_definition(kind)
 
 
 class ElementwiseOp(StructuredOp):
@@ -88,7 +100,6 @@ class UnaryOp(ElementwiseOp):
 
     x = operand_def(TensorType)
     out = result_def(TensorType)
-    assembly_format = "$x attr-dict `:` type($x) `->` type($out)"
 
     def check(self) -> None:
         found = tensor_dtype(self.x)
@@ -122,7 +133,6 @@ class BinaryOp(ElementwiseOp):
     a = operand_def(TensorType)
     b = operand_def(TensorType)
     out = result_def(TensorType)
-    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($out)"
 
     def check(self) -> None:
         left, right = tensor_dtype(self.a), tensor_dtype(self.b)

@@ -12,70 +12,46 @@ from xdsl.irdl import prop_def
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise import BinaryOp, evaluate
+from inarch.dialects.graph.elementwise import BinaryOp, elementwise, evaluate
 from inarch.dialects.graph.op import Array, tensor_dtype
 from inarch.dialects.scalar import Scalar
-from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i1
 
 
-@op_definition
+@elementwise
 class AddOp(BinaryOp):
-    """`out[i] = a[i] + b[i]`, broadcast; floats and integers; integers wrap.
-
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
-    """
-
-    name = "graph.add"
+    """`out[i] = a[i] + b[i]`, broadcast; floats and integers; integers wrap."""
 
 
-@op_definition
+@elementwise
 class SubOp(BinaryOp):
-    """`out[i] = a[i] - b[i]`, broadcast; floats and integers; integers wrap.
-
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
-    """
-
-    name = "graph.sub"
+    """`out[i] = a[i] - b[i]`, broadcast; floats and integers; integers wrap."""
 
 
-@op_definition
+@elementwise
 class MulOp(BinaryOp):
-    """`out[i] = a[i] * b[i]`, broadcast; floats and integers; integers wrap.
-
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
-    """
-
-    name = "graph.mul"
+    """`out[i] = a[i] * b[i]`, broadcast; floats and integers; integers wrap."""
 
 
-@op_definition
+@elementwise
 class DivOp(BinaryOp):
     """`out[i] = a[i] / b[i]`, broadcast; floats and integers.
 
     Integers truncate towards zero; by zero gives 0, and the lowest integer by -1 gives itself.
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
     """
 
-    name = "graph.div"
 
-
-@op_definition
+@elementwise
 class ModOp(BinaryOp):
     """`out[i] = a[i] - n * b[i]`, broadcast, for the integer n that the property `fmod` picks.
 
     `fmod` = true is C's remainder, with the sign of a (floats and integers); false (the default) is
     Python's `%`, with the sign of b (integers). Both as ONNX's Mod. Integers by zero give 0.
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
     C4: a float dtype needs fmod = true.
     """
 
-    name = "graph.mod"
     fmod = prop_def(BoolAttr.constr(i1), default_value=BoolAttr.from_bool(False))
-    assembly_format = (
-        "$a `,` $b (`fmod` `=` $fmod^)? attr-dict `:` type($a) `,` type($b) `->` type($out)"
-    )
 
     def check(self) -> None:
         super().check()
@@ -94,27 +70,23 @@ class ModOp(BinaryOp):
         return evaluate(np.fmod if self.fmod else np.mod, a, b)
 
 
-@op_definition
+@elementwise
 class MaximumOp(BinaryOp):
     """`out[i] = max(a[i], b[i])`, broadcast; floats and integers; NaN when either is NaN.
 
     Which zero results from two zeros of unlike sign is unspecified.
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
     """
 
-    name = "graph.maximum"
     FUNCTION: ClassVar[str] = "max"
 
 
-@op_definition
+@elementwise
 class MinimumOp(BinaryOp):
     """`out[i] = min(a[i], b[i])`, broadcast; floats and integers; NaN when either is NaN.
 
     Which zero results from two zeros of unlike sign is unspecified.
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
     """
 
-    name = "graph.minimum"
     FUNCTION: ClassVar[str] = "min"
 
 
@@ -141,15 +113,13 @@ def _integer_power(base: Array, exponent: Array) -> Array:
     return np.where(exponent < 0, inverse, result).astype(base.dtype)
 
 
-@op_definition
+@elementwise
 class PowOp(BinaryOp):
     """`out[i] = a[i] ** b[i]`, broadcast; floats: special values as C's `pow` (C11 F.10.4.4).
 
     Signed integers wrap; a negative exponent leaves what is left of 1 / a[i] towards zero, and 0 of 0.
     C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is a float or a signed integer.
     """
-
-    name = "graph.pow"
 
     def takes(self, dtype: DType) -> bool:
         return dtype.is_float or not (dtype.is_unsigned or dtype.name == "i1")

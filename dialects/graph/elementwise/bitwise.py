@@ -6,10 +6,9 @@ from typing import ClassVar
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, evaluate
+from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, elementwise, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
-from inarch.ir.op import op_definition
 
 
 class BitwiseOp(BinaryOp):
@@ -25,47 +24,30 @@ class BitwiseOp(BinaryOp):
         return "an integer dtype"
 
 
-@op_definition
+@elementwise
 class BitwiseAndOp(BitwiseOp):
-    """`out[i]` = the and of each bit of a[i] and b[i], broadcast; integers.
+    """`out[i]` = the and of each bit of a[i] and b[i], broadcast; integers."""
 
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
-    """
-
-    name = "graph.bitwise_and"
     FUNCTION: ClassVar[str] = "and"
 
 
-@op_definition
+@elementwise
 class BitwiseOrOp(BitwiseOp):
-    """`out[i]` = the or of each bit of a[i] and b[i], broadcast; integers.
+    """`out[i]` = the or of each bit of a[i] and b[i], broadcast; integers."""
 
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
-    """
-
-    name = "graph.bitwise_or"
     FUNCTION: ClassVar[str] = "or"
 
 
-@op_definition
+@elementwise
 class BitwiseXorOp(BitwiseOp):
-    """`out[i]` = the exclusive or of each bit of a[i] and b[i], broadcast; integers.
+    """`out[i]` = the exclusive or of each bit of a[i] and b[i], broadcast; integers."""
 
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
-    """
-
-    name = "graph.bitwise_xor"
     FUNCTION: ClassVar[str] = "xor"
 
 
-@op_definition
+@elementwise
 class BitwiseNotOp(UnaryOp):
-    """`out[i]` = x[i] with every bit inverted; integers.
-
-    C1: the dtype is an integer.
-    """
-
-    name = "graph.bitwise_not"
+    """`out[i]` = x[i] with every bit inverted; integers."""
 
     def takes(self, dtype: DType) -> bool:
         return not dtype.is_float and dtype.name != "i1"
@@ -80,15 +62,12 @@ class BitwiseNotOp(UnaryOp):
         return evaluate(np.invert, x)
 
 
-@op_definition
+@elementwise
 class ShiftLeftOp(BitwiseOp):
     """`out[i] = a[i] * 2**b[i]`, broadcast; integers; bits past the width are lost.
 
     An amount that is negative, or not below the width, leaves 0 (as ONNX's BitShift).
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
     """
-
-    name = "graph.shift_left"
 
     def scalar(self, a: Scalar, b: Scalar) -> Scalar:
         return a.shift_left(b)
@@ -98,15 +77,12 @@ class ShiftLeftOp(BitwiseOp):
         return evaluate(np.where, fits, np.left_shift(a, np.where(fits, b, 0)), a.dtype.type(0))
 
 
-@op_definition
+@elementwise
 class ShiftRightOp(BitwiseOp):
     """`out[i] = floor(a[i] / 2**b[i])`, broadcast; integers.
 
     An amount that is negative, or not below the width, leaves the sign: 0, or -1 where a[i] < 0.
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
     """
-
-    name = "graph.shift_right"
 
     def scalar(self, a: Scalar, b: Scalar) -> Scalar:
         return a.shift_right(b)

@@ -8,10 +8,9 @@ from xdsl.ir import Attribute
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, evaluate
+from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, elementwise, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
-from inarch.ir.op import op_definition
 from inarch.ir.types import i1
 
 
@@ -47,113 +46,66 @@ class LogicalOp(BinaryOp):
         return "i1"
 
 
-@op_definition
+@elementwise
 class EqualOp(ComparisonOp):
-    """`out[i] = a[i] == b[i]`, broadcast; any dtype, to i1; false when either is NaN.
-
-    C1: a and b have one dtype. C2: their shapes broadcast.
-    """
-
-    name = "graph.equal"
+    """`out[i] = a[i] == b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
 
-@op_definition
+@elementwise
 class NotEqualOp(ComparisonOp):
-    """`out[i] = a[i] != b[i]`, broadcast; any dtype, to i1; true when either is NaN.
-
-    C1: a and b have one dtype. C2: their shapes broadcast.
-    """
-
-    name = "graph.not_equal"
+    """`out[i] = a[i] != b[i]`, broadcast; any dtype, to i1; true when either is NaN."""
 
 
-@op_definition
+@elementwise
 class LessOp(ComparisonOp):
-    """`out[i] = a[i] < b[i]`, broadcast; any dtype, to i1; false when either is NaN.
-
-    C1: a and b have one dtype. C2: their shapes broadcast.
-    """
-
-    name = "graph.less"
+    """`out[i] = a[i] < b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
 
-@op_definition
+@elementwise
 class LessEqualOp(ComparisonOp):
-    """`out[i] = a[i] <= b[i]`, broadcast; any dtype, to i1; false when either is NaN.
-
-    C1: a and b have one dtype. C2: their shapes broadcast.
-    """
-
-    name = "graph.less_equal"
+    """`out[i] = a[i] <= b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
 
-@op_definition
+@elementwise
 class GreaterOp(ComparisonOp):
-    """`out[i] = a[i] > b[i]`, broadcast; any dtype, to i1; false when either is NaN.
-
-    C1: a and b have one dtype. C2: their shapes broadcast.
-    """
-
-    name = "graph.greater"
+    """`out[i] = a[i] > b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
     def scalar(self, a: Scalar, b: Scalar) -> Scalar:
         return b.less(a)
 
 
-@op_definition
+@elementwise
 class GreaterEqualOp(ComparisonOp):
-    """`out[i] = a[i] >= b[i]`, broadcast; any dtype, to i1; false when either is NaN.
-
-    C1: a and b have one dtype. C2: their shapes broadcast.
-    """
-
-    name = "graph.greater_equal"
+    """`out[i] = a[i] >= b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
     def scalar(self, a: Scalar, b: Scalar) -> Scalar:
         return b.less_equal(a)
 
 
-@op_definition
+@elementwise
 class LogicalAndOp(LogicalOp):
-    """`out[i] = a[i] and b[i]`, broadcast; i1.
+    """`out[i] = a[i] and b[i]`, broadcast; i1."""
 
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is i1.
-    """
-
-    name = "graph.logical_and"
     FUNCTION: ClassVar[str] = "and"
 
 
-@op_definition
+@elementwise
 class LogicalOrOp(LogicalOp):
-    """`out[i] = a[i] or b[i]`, broadcast; i1.
+    """`out[i] = a[i] or b[i]`, broadcast; i1."""
 
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is i1.
-    """
-
-    name = "graph.logical_or"
     FUNCTION: ClassVar[str] = "or"
 
 
-@op_definition
+@elementwise
 class LogicalXorOp(LogicalOp):
-    """`out[i] = either, but not both, of a[i] and b[i]`, broadcast; i1.
+    """`out[i] = either, but not both, of a[i] and b[i]`, broadcast; i1."""
 
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is i1.
-    """
-
-    name = "graph.logical_xor"
     FUNCTION: ClassVar[str] = "xor"
 
 
-@op_definition
+@elementwise
 class LogicalNotOp(UnaryOp):
-    """`out[i] = not x[i]`; i1.
-
-    C1: the dtype is i1.
-    """
-
-    name = "graph.logical_not"
+    """`out[i] = not x[i]`; i1."""
 
     def takes(self, dtype: DType) -> bool:
         return dtype.name == "i1"

@@ -2,95 +2,49 @@
 
 from __future__ import annotations
 
-from inarch.dialects.graph.elementwise import UnaryOp
-from inarch.ir.op import op_definition
+from inarch.dialects.graph.elementwise import UnaryOp, elementwise
 
 
-@op_definition
+@elementwise
 class TanOp(UnaryOp):
-    """`out[i]` = tan x[i], x in radians; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.tan"
+    """`out[i]` = tan x[i], x in radians; floats."""
 
 
-@op_definition
+@elementwise
 class AsinOp(UnaryOp):
-    """`out[i]` = arcsin x[i], in radians; NaN beyond -1 and 1; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.asin"
+    """`out[i]` = arcsin x[i], in radians; NaN beyond -1 and 1; floats."""
 
 
-@op_definition
+@elementwise
 class AcosOp(UnaryOp):
-    """`out[i]` = arccos x[i], in radians; NaN beyond -1 and 1; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.acos"
+    """`out[i]` = arccos x[i], in radians; NaN beyond -1 and 1; floats."""
 
 
-@op_definition
+@elementwise
 class AtanOp(UnaryOp):
-    """`out[i]` = arctan x[i], in radians; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.atan"
+    """`out[i]` = arctan x[i], in radians; floats."""
 
 
-@op_definition
+@elementwise
 class SinhOp(UnaryOp):
-    """`out[i]` = sinh x[i]; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.sinh"
+    """`out[i]` = sinh x[i]; floats."""
 
 
-@op_definition
+@elementwise
 class CoshOp(UnaryOp):
-    """`out[i]` = cosh x[i]; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.cosh"
+    """`out[i]` = cosh x[i]; floats."""
 
 
-@op_definition
+@elementwise
 class AsinhOp(UnaryOp):
-    """`out[i]` = arsinh x[i]; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.asinh"
+    """`out[i]` = arsinh x[i]; floats."""
 
 
-@op_definition
+@elementwise
 class AcoshOp(UnaryOp):
-    """`out[i]` = arcosh x[i]; NaN below 1; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.acosh"
+    """`out[i]` = arcosh x[i]; NaN below 1; floats."""
 
 
-@op_definition
+@elementwise
 class AtanhOp(UnaryOp):
-    """`out[i]` = artanh x[i]; infinite at -1 and 1, NaN beyond; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.atanh"
+    """`out[i]` = artanh x[i]; infinite at -1 and 1, NaN beyond; floats."""

@@ -5,40 +5,24 @@ from __future__ import annotations
 from typing import ClassVar
 
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise import UnaryNumberOp, UnaryOp, evaluate
+from inarch.dialects.graph.elementwise import UnaryNumberOp, UnaryOp, elementwise, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
-from inarch.ir.op import op_definition
 
 
-@op_definition
+@elementwise
 class NegOp(UnaryNumberOp):
-    """`out[i] = -x[i]`; floats and integers; integers wrap.
-
-    C1: the dtype is not i1.
-    """
-
-    name = "graph.neg"
+    """`out[i] = -x[i]`; floats and integers; integers wrap."""
 
 
-@op_definition
+@elementwise
 class AbsOp(UnaryNumberOp):
-    """`out[i] = |x[i]|`; floats and integers; the lowest integer gives itself.
-
-    C1: the dtype is not i1.
-    """
-
-    name = "graph.abs"
+    """`out[i] = |x[i]|`; floats and integers; the lowest integer gives itself."""
 
 
-@op_definition
+@elementwise
 class SignOp(UnaryNumberOp):
-    """`out[i] = -1, 0 or 1`, the sign of x[i]; floats and integers; NaN gives NaN, -0.0 gives 0.
-
-    C1: the dtype is not i1.
-    """
-
-    name = "graph.sign"
+    """`out[i] = -1, 0 or 1`, the sign of x[i]; floats and integers; NaN gives NaN, -0.0 gives 0."""
 
     def scalar(self, x: Scalar) -> Scalar:
         positive = x.equal(0).select(0, x.not_equal(x).select(x, 1))  # NaN differs from itself
@@ -48,74 +32,39 @@ class SignOp(UnaryNumberOp):
         return evaluate(np.sign, x)
 
 
-@op_definition
+@elementwise
 class ReluOp(UnaryNumberOp):
-    """`out[i] = max(x[i], 0)`; floats and integers; NaN gives NaN, -0.0 a zero of either sign.
-
-    C1: the dtype is not i1.
-    """
-
-    name = "graph.relu"
+    """`out[i] = max(x[i], 0)`; floats and integers; NaN gives NaN, -0.0 a zero of either sign."""
 
 
-@op_definition
+@elementwise
 class ExpOp(UnaryOp):
-    """`out[i] = e ** x[i]`; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.exp"
+    """`out[i] = e ** x[i]`; floats."""
 
 
-@op_definition
+@elementwise
 class LogOp(UnaryOp):
-    """`out[i] = ln x[i]`; floats; -inf at 0, NaN below.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.log"
+    """`out[i] = ln x[i]`; floats; -inf at 0, NaN below."""
 
 
-@op_definition
+@elementwise
 class Expm1Op(UnaryOp):
-    """`out[i] = e ** x[i] - 1`, with all its digits where x[i] is near 0; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.expm1"
+    """`out[i] = e ** x[i] - 1`, with all its digits where x[i] is near 0; floats."""
 
 
-@op_definition
+@elementwise
 class Log1pOp(UnaryOp):
-    """`out[i] = ln(1 + x[i])`, with all its digits where x[i] is near 0; floats; -inf at -1, NaN below.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.log1p"
+    """`out[i] = ln(1 + x[i])`, with all its digits where x[i] is near 0; floats; -inf at -1, NaN below."""
 
 
-@op_definition
+@elementwise
 class SqrtOp(UnaryOp):
-    """`out[i] = x[i] ** 0.5`, correctly rounded; floats; NaN below 0.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.sqrt"
+    """`out[i] = x[i] ** 0.5`, correctly rounded; floats; NaN below 0."""
 
 
-@op_definition
+@elementwise
 class ReciprocalOp(UnaryOp):
-    """`out[i] = 1 / x[i]`; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.reciprocal"
+    """`out[i] = 1 / x[i]`; floats."""
 
     def scalar(self, x: Scalar) -> Scalar:
         return 1 / x
@@ -124,35 +73,22 @@ class ReciprocalOp(UnaryOp):
         return evaluate(np.reciprocal, x)
 
 
-@op_definition
+@elementwise
 class ErfOp(UnaryOp):
-    """`out[i] = 2 / sqrt(pi) * integral of exp(-t**2) for t from 0 to x[i]`; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.erf"
+    """`out[i] = 2 / sqrt(pi) * integral of exp(-t**2) for t from 0 to x[i]`; floats."""
 
 
-@op_definition
+@elementwise
 class TanhOp(UnaryOp):
-    """`out[i] = tanh x[i]`; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.tanh"
+    """`out[i] = tanh x[i]`; floats."""
 
 
-@op_definition
+@elementwise
 class SigmoidOp(UnaryOp):
     """`out[i] = 1 / (1 + exp(-x[i]))`; floats.
 
     Where `exp(-x)` is beyond the dtype (f32: x below -88.7) the result is 0, not a denormal number.
-    C1: the dtype is a float.
     """
-
-    name = "graph.sigmoid"
 
     def scalar(self, x: Scalar) -> Scalar:
         return 1 / (1 + (-x).function("exp"))
@@ -166,52 +102,28 @@ def _sigmoid(x: Array) -> Array:
     return one / (one + np.exp(-x))
 
 
-@op_definition
+@elementwise
 class SinOp(UnaryOp):
-    """`out[i] = sin x[i]`, x in radians; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.sin"
+    """`out[i] = sin x[i]`, x in radians; floats."""
 
 
-@op_definition
+@elementwise
 class CosOp(UnaryOp):
-    """`out[i] = cos x[i]`, x in radians; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.cos"
+    """`out[i] = cos x[i]`, x in radians; floats."""
 
 
-@op_definition
+@elementwise
 class FloorOp(UnaryOp):
-    """`out[i]` = the largest whole number <= x[i]; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.floor"
+    """`out[i]` = the largest whole number <= x[i]; floats."""
 
 
-@op_definition
+@elementwise
 class CeilOp(UnaryOp):
-    """`out[i]` = the smallest whole number >= x[i]; floats.
-
-    C1: the dtype is a float.
-    """
-
-    name = "graph.ceil"
+    """`out[i]` = the smallest whole number >= x[i]; floats."""
 
 
-@op_definition
+@elementwise
 class RoundOp(UnaryOp):
-    """`out[i]` = the whole number nearest to x[i], halves to the even one; floats.
+    """`out[i]` = the whole number nearest to x[i], halves to the even one; floats."""
 
-    C1: the dtype is a float.
-    """
-
-    name = "graph.round"
     FUNCTION: ClassVar[str] = "roundeven"

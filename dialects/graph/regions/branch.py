@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import DictionaryAttr, TensorType, i1
+from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import operand_def, region_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import Parser
@@ -21,6 +21,7 @@ from inarch.dialects.graph.regions.body import (
     types_text,
     yielded,
 )
+from inarch.dialects.graph.regions.text import parse_group, parse_rest, print_group, print_rest
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 
@@ -62,38 +63,13 @@ class IfOp(GraphOp):
     def parse(cls, parser: Parser) -> Self:
         condition = parser.parse_unresolved_operand()
         start = parser.pos
-        inputs = parser.parse_comma_separated_list(
-            parser.Delimiter.PAREN, parser.parse_unresolved_operand
-        )
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        parser.parse_punctuation(":")
-        kind = parser.parse_function_type()
-        operands = parser.resolve_operands([condition, *inputs], kind.inputs.data, start)
-        then = parser.parse_region()
-        parser.parse_keyword("else")
-        otherwise = parser.parse_region()
-        return cls.create(
-            operands=operands,
-            result_types=kind.outputs.data,
-            attributes=dict((attributes or DictionaryAttr({})).data),
-            regions=[then, otherwise],
-        )
+        return parse_rest(cls, parser, [condition, *parse_group(parser)], start, bodies=2)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.condition)
-        printer.print_string("(")
-        printer.print_list(self.inputs, printer.print_ssa_value)
-        printer.print_string(")")
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" : (")
-        printer.print_list([value.type for value in self.operands], printer.print_attribute)
-        printer.print_string(") -> (")
-        printer.print_list(self.outs.types, printer.print_attribute)
-        printer.print_string(") ")
-        printer.print_region(self.then)
-        printer.print_string(" else ")
-        printer.print_region(self.otherwise)
+        print_group(printer, self.inputs)
+        print_rest(printer, self)
 
     def check(self) -> None:
         fits = shape_of(self.condition) == () and element_of(self.condition) == i1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, TensorType, i1, i32
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, i1, i32
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -29,6 +29,7 @@ from inarch.dialects.graph.regions.body import (
     types_text,
     yielded,
 )
+from inarch.dialects.graph.regions.text import parse_group, parse_rest, print_group, print_rest
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, tensor
@@ -88,29 +89,17 @@ class WhileOp(GraphOp):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         start = parser.pos
-        flat: list[Any] = [parser.parse_unresolved_operand()]
+        flat = [parser.parse_unresolved_operand()]
         parser.parse_keyword("if")
         flat.append(parser.parse_unresolved_operand())
         sizes = [1, 1]
         for name in _GROUPS:
             parser.parse_keyword(name)
-            group = parser.parse_comma_separated_list(
-                parser.Delimiter.PAREN, parser.parse_unresolved_operand
-            )
+            group = parse_group(parser)
             sizes.append(len(group))
             flat += group
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        parser.parse_punctuation(":")
-        kind = parser.parse_function_type()
-        operands = parser.resolve_operands(flat, kind.inputs.data, start)
-        body = parser.parse_region()
-        return cls.create(
-            operands=operands,
-            result_types=kind.outputs.data,
-            properties={"operandSegmentSizes": DenseArrayBase.from_list(i32, sizes)},
-            attributes=dict((attributes or DictionaryAttr({})).data),
-            regions=[body],
-        )
+        segments = {"operandSegmentSizes": DenseArrayBase.from_list(i32, sizes)}
+        return parse_rest(cls, parser, flat, start, segments)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -118,16 +107,8 @@ class WhileOp(GraphOp):
         printer.print_string(" if ")
         printer.print_ssa_value(self.condition)
         for name, group in zip(_GROUPS, (self.states, self.all), strict=True):
-            printer.print_string(f" {name}(")
-            printer.print_list(group, printer.print_ssa_value)
-            printer.print_string(")")
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" : (")
-        printer.print_list([value.type for value in self.operands], printer.print_attribute)
-        printer.print_string(") -> (")
-        printer.print_list(self.outs.types, printer.print_attribute)
-        printer.print_string(") ")
-        printer.print_region(self.body)
+            print_group(printer, group, name)
+        print_rest(printer, self)
 
     def check(self) -> None:
         number, flag = tensor(i64, ()), tensor(i1, ())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, TensorType, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -15,7 +15,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
@@ -29,6 +29,7 @@ from inarch.dialects.graph.regions.body import (
     types_text,
     yielded,
 )
+from inarch.dialects.graph.regions.text import parse_group, parse_rest, print_group, print_rest
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, tensor
@@ -112,49 +113,28 @@ class ScanOp(GraphOp):
         iterations = parser.parse_integer(allow_boolean=False)
         parser.parse_keyword("iterations")
         start = parser.pos
-        groups: list[list[Any]] = []
+        flat: list[UnresolvedOperand] = []
+        sizes: list[int] = []
         for name in _GROUPS:
             parser.parse_keyword(name)
-            groups.append(
-                parser.parse_comma_separated_list(
-                    parser.Delimiter.PAREN, parser.parse_unresolved_operand
-                )
-            )
+            group = parse_group(parser)
+            sizes.append(len(group))
+            flat += group
         parser.parse_keyword("backward")
         backward = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        parser.parse_punctuation(":")
-        kind = parser.parse_function_type()
-        flat = [operand for group in groups for operand in group]
-        operands = parser.resolve_operands(flat, kind.inputs.data, start)
-        body = parser.parse_region()
-        sizes = DenseArrayBase.from_list(i32, [len(group) for group in groups])
-        return cls.create(
-            operands=operands,
-            result_types=kind.outputs.data,
-            properties={
-                "iterations": as_attribute(iterations),
-                "backward": as_attribute(backward),
-                "operandSegmentSizes": sizes,
-            },
-            attributes=dict((attributes or DictionaryAttr({})).data),
-            regions=[body],
-        )
+        properties = {
+            "iterations": as_attribute(iterations),
+            "backward": as_attribute(backward),
+            "operandSegmentSizes": DenseArrayBase.from_list(i32, sizes),
+        }
+        return parse_rest(cls, parser, flat, start, properties)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.count} iterations")
         for name, group in zip(_GROUPS, (self.states, self.each, self.all), strict=True):
-            printer.print_string(f" {name}(")
-            printer.print_list(group, printer.print_ssa_value)
-            printer.print_string(")")
+            print_group(printer, group, name)
         printer.print_string(f" backward [{', '.join(map(str, ints(self.backward)))}]")
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" : (")
-        printer.print_list([value.type for value in self.operands], printer.print_attribute)
-        printer.print_string(") -> (")
-        printer.print_list(self.outs.types, printer.print_attribute)
-        printer.print_string(") ")
-        printer.print_region(self.body)
+        print_rest(printer, self)
 
     def check(self) -> None:
         count = self.count

@@ -11,10 +11,8 @@ from xdsl.ir import Block, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.regions.scan import MAX_ITERATIONS
-from inarch.dialects.graph.shape import ConcatOp
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.regions.body import building, no_iterations
 from inarch.frontends.onnx.regions.inline import Inline, Results, check_count
@@ -125,7 +123,7 @@ def _counted(node: Node, inline: Inline, iterations: int, states: list[SSAValue]
             return None
         if not has_counter:
             return found[1:]
-        return [node.emit(AddOp, number, node.constant(np.array(1, np.int64))), *found[1:]]
+        return [node.graph.add(number, node.constant(np.array(1, np.int64))), *found[1:]]
 
     first = [counter, *states] if has_counter else states
     try:
@@ -315,7 +313,7 @@ def _stack(node: Node, values: Sequence[SSAValue], axis: int) -> SSAValue:
         raise NotSupportedError("outputs of several shapes")
     axis = node.axis(axis, len(shape) + 1)
     parts = [node.reshape(value, (*shape[:axis], 1, *shape[axis:])) for value in values]
-    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, *parts, axis=axis)
+    return parts[0] if len(parts) == 1 else node.graph.concat(*parts, axis=axis)
 
 
 def _check_iterations(iterations: int) -> None:

@@ -8,15 +8,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from inarch.core.lazy import np
-from inarch.dialects.graph.composites.softmax import SoftmaxOp
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
-from inarch.dialects.graph.elementwise.logic import EqualOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import ExpOp, LogOp
-from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceSumOp
-from inarch.dialects.graph.shape import TransposeOp
 from inarch.frontends.report import NotSupportedError
 from inarch.frontends.torch.node import Converter, Node
 
@@ -33,22 +25,22 @@ def _attention(node: Node) -> Sequence[SSAValue | None]:
     if node.number(3, "dropout_p", 0.0) != 0:
         raise NotSupportedError("dropout")
     scores, is_masked = _scores(node)
-    weights = node.emit(SoftmaxOp, scores, axis=3)
+    weights = node.graph.softmax(scores, axis=3)
     if not (is_masked or 1 in node.used):
         return [_of_heads(node, weights, node.x(2)), None]
-    most = node.emit(ReduceMaxOp, scores, axes=[3], keepdims=True)
-    sees_none = node.emit(EqualOp, most, node.like(_NEVER, most))
+    most = node.graph.reduce_max(scores, axes=[3], keepdims=True)
+    sees_none = node.graph.equal(most, _NEVER)
     zero = node.like(0, most)
     if is_masked:
-        weights = node.emit(SelectOp, sees_none, zero, weights)
+        weights = node.graph.select(sees_none, zero, weights)
     out = _of_heads(node, weights, node.x(2))
     if 1 not in node.used:
         return [out, None]
-    shift = node.emit(SelectOp, sees_none, zero, most)
-    terms = node.emit(ExpOp, node.emit(SubOp, scores, shift))
-    total = node.emit(ReduceSumOp, terms, axes=[3], keepdims=True)
-    total = node.emit(SelectOp, sees_none, node.like(1, most), total)
-    logsumexp = node.emit(AddOp, shift, node.emit(LogOp, total))
+    shift = node.graph.select(sees_none, zero, most)
+    terms = node.graph.exp(node.graph.sub(scores, shift))
+    total = node.graph.reduce_sum(terms, axes=[3], keepdims=True)
+    total = node.graph.select(sees_none, 1, total)
+    logsumexp = node.graph.add(shift, node.graph.log(total))
     return [out, node.reshape(logsumexp, node.shape()[:3])]
 
 
@@ -58,21 +50,21 @@ def _scores(node: Node) -> tuple[SSAValue, bool]:
     steps, size = shape_of(query)[2:]
     scale = node.arg(6, "scale")
     scale = 1 / math.sqrt(size) if scale is None else scale
-    scores = node.emit(MatmulOp, query, node.emit(TransposeOp, key, perm=[0, 1, 3, 2]))
-    scores = node.emit(MulOp, scores, node.value(scale, node.dtype))
+    scores = node.graph.matmul(query, node.graph.transpose(key, perm=[0, 1, 3, 2]))
+    scores = node.graph.mul(scores, node.value(scale, node.dtype))
     if node.arg(4, "is_causal", False):
         keys = shape_of(key)[2]
         node.room(steps, keys, itemsize=1)
         seen = node.constant(np.tri(steps, keys, dtype=np.bool_))
-        scores = node.emit(SelectOp, seen, scores, node.like(_NEVER, scores))
+        scores = node.graph.select(seen, scores, _NEVER)
     mask = node.arg(5, "attn_mask")
     if mask is None:
         return scores, False
-    return node.emit(AddOp, scores, node.value(mask, node.dtype)), True
+    return node.graph.add(scores, node.value(mask, node.dtype)), True
 
 
 def _of_heads(node: Node, weights: SSAValue, value: SSAValue) -> SSAValue:
-    return node.emit(MatmulOp, weights, _repeated(node, value))
+    return node.graph.matmul(weights, _repeated(node, value))
 
 
 def _repeated(node: Node, x: SSAValue) -> SSAValue:

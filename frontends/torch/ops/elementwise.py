@@ -5,18 +5,14 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DTYPES
-from inarch.dialects.graph import operations
-from inarch.dialects.graph.composites.gelu import GeluOp
-from inarch.dialects.graph.elementwise import arithmetic, bitwise, logic, unary
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.op import GraphOp, tensor_dtype
+from inarch.dialects.graph.op import tensor_dtype
 from inarch.frontends.report import NotSupportedError
 from inarch.frontends.torch.node import Converter, Node
 
 _BOOL = DTYPES["i1"]
 
 
-def _unary(kind: type[GraphOp]) -> Converter:
+def _unary(kind: str) -> Converter:
     """A function of floats is computed in the result's dtype, which integers are promoted to."""
 
     def convert(node: Node) -> SSAValue:
@@ -25,26 +21,26 @@ def _unary(kind: type[GraphOp]) -> Converter:
     return convert
 
 
-def _binary(kind: type[GraphOp]) -> Converter:
+def _binary(kind: str) -> Converter:
     def convert(node: Node) -> SSAValue:
         return node.emit(kind, node.operand(0, node.dtype), node.operand(1, node.dtype))
 
     return convert
 
 
-def _scaled(kind: type[GraphOp]) -> Converter:
+def _scaled(kind: str) -> Converter:
     """`x + alpha * y`."""
 
     def convert(node: Node) -> SSAValue:
         y, alpha = node.operand(1, node.dtype), node.arg(2, "alpha", 1)
         if alpha != 1:
-            y = node.emit(arithmetic.MulOp, y, node.value(alpha, node.dtype))
+            y = node.graph.mul(y, node.value(alpha, node.dtype))
         return node.emit(kind, node.operand(0, node.dtype), y)
 
     return convert
 
 
-def _comparison(kind: type[GraphOp]) -> Converter:
+def _comparison(kind: str) -> Converter:
     """In the dtype of both: of a tensor and a number, in the tensor's."""
 
     def convert(node: Node) -> SSAValue:
@@ -57,14 +53,14 @@ def _comparison(kind: type[GraphOp]) -> Converter:
     return convert
 
 
-def _logical(kind: type[GraphOp]) -> Converter:
+def _logical(kind: str) -> Converter:
     def convert(node: Node) -> SSAValue:
         return node.emit(kind, *(node.operand(n, _BOOL) for n in range(len(node.args))))
 
     return convert
 
 
-def _bitwise(kind: type[GraphOp], of_bools: type[GraphOp]) -> Converter:
+def _bitwise(kind: str, of_bools: str) -> Converter:
     def convert(node: Node) -> SSAValue:
         operands = [node.operand(n, node.dtype) for n in range(len(node.args))]
         return node.emit(of_bools if node.dtype == _BOOL else kind, *operands)
@@ -76,52 +72,50 @@ def _pow(node: Node) -> SSAValue:
     """Powers that are products are computed as such."""
     x, power = node.operand(0, node.dtype), node.args[1]
     if power == 2:
-        return node.emit(arithmetic.MulOp, x, x)
+        return node.graph.mul(x, x)
     if power == 0.5 and node.dtype.is_float:
-        return node.emit(unary.SqrtOp, x)
+        return node.graph.sqrt(x)
     if not node.dtype.is_float:
         raise NotSupportedError("a power of integers")
-    return node.emit(arithmetic.PowOp, x, node.value(power, node.dtype))
+    return node.graph.pow(x, node.value(power, node.dtype))
 
 
 def _rsqrt(node: Node) -> SSAValue:
-    return node.emit(unary.ReciprocalOp, node.emit(unary.SqrtOp, node.operand(0, node.dtype)))
+    return node.graph.reciprocal(node.graph.sqrt(node.operand(0, node.dtype)))
 
 
 def _silu(node: Node) -> SSAValue:
     x = node.x()
-    return node.emit(arithmetic.MulOp, x, node.emit(unary.SigmoidOp, x))
+    return node.graph.mul(x, node.graph.sigmoid(x))
 
 
 def _leaky_relu(node: Node) -> SSAValue:
     x = node.x()
-    scaled = node.emit(
-        arithmetic.MulOp, x, node.value(node.number(1, "negative_slope", 0.01), node.dtype)
-    )
-    positive = node.emit(logic.GreaterOp, x, node.value(0, node.dtype))
-    return node.emit(SelectOp, positive, x, scaled)
+    scaled = node.graph.mul(x, node.value(node.number(1, "negative_slope", 0.01), node.dtype))
+    positive = node.graph.greater(x, node.value(0, node.dtype))
+    return node.graph.select(positive, x, scaled)
 
 
 def _gelu(node: Node) -> SSAValue:
-    return node.emit(GeluOp, node.x(), approximate=node.arg(1, "approximate", "none"))
+    return node.graph.gelu(node.x(), approximate=node.arg(1, "approximate", "none"))
 
 
 def _clamp(node: Node) -> SSAValue:
     x, low, high = node.operand(0, node.dtype), node.arg(1, "min"), node.arg(2, "max")
     if low is not None:
-        x = node.emit(arithmetic.MaximumOp, x, node.value(low, node.dtype))
-    return x if high is None else node.emit(arithmetic.MinimumOp, x, node.value(high, node.dtype))
+        x = node.graph.maximum(x, node.value(low, node.dtype))
+    return x if high is None else node.graph.minimum(x, node.value(high, node.dtype))
 
 
 def _hardtanh(node: Node) -> SSAValue:
     low, high = node.number(1, "min_val", -1.0), node.number(2, "max_val", 1.0)
-    x = node.emit(arithmetic.MaximumOp, node.x(), node.value(low, node.dtype))
-    return node.emit(arithmetic.MinimumOp, x, node.value(high, node.dtype))
+    x = node.graph.maximum(node.x(), node.value(low, node.dtype))
+    return node.graph.minimum(x, node.value(high, node.dtype))
 
 
 def _where(node: Node) -> SSAValue:
     values = [node.operand(n, node.dtype) for n in (1, 2)]
-    return node.emit(SelectOp, node.operand(0, _BOOL), *values)
+    return node.graph.select(node.operand(0, _BOOL), *values)
 
 
 def _same(node: Node) -> SSAValue:
@@ -134,34 +128,34 @@ _UNARY = (
     "sinh", "sqrt", "tan", "tanh",
 )  # fmt: skip
 """Operators that are called like the op of the graph, and do the same."""
-_COMPARISONS: dict[str, type[GraphOp]] = {
-    "eq": logic.EqualOp,
-    "ge": logic.GreaterEqualOp,
-    "gt": logic.GreaterOp,
-    "le": logic.LessEqualOp,
-    "lt": logic.LessOp,
-    "ne": logic.NotEqualOp,
+_COMPARISONS: dict[str, str] = {
+    "eq": "equal",
+    "ge": "greater_equal",
+    "gt": "greater",
+    "le": "less_equal",
+    "lt": "less",
+    "ne": "not_equal",
 }
 _BOTH = ("Tensor", "Scalar")
 
 CONVERTERS: dict[str, Converter] = {
-    **{f"aten.{name}.default": _unary(operations()[name]) for name in _UNARY},
+    **{f"aten.{name}.default": _unary(name) for name in _UNARY},
     **{f"aten.{n}.{kind}": _comparison(op) for n, op in _COMPARISONS.items() for kind in _BOTH},
-    **{f"aten.add.{kind}": _scaled(arithmetic.AddOp) for kind in _BOTH},
-    **{f"aten.sub.{kind}": _scaled(arithmetic.SubOp) for kind in _BOTH},
-    **{f"aten.mul.{kind}": _binary(arithmetic.MulOp) for kind in _BOTH},
-    **{f"aten.div.{kind}": _binary(arithmetic.DivOp) for kind in _BOTH},
+    **{f"aten.add.{kind}": _scaled("add") for kind in _BOTH},
+    **{f"aten.sub.{kind}": _scaled("sub") for kind in _BOTH},
+    **{f"aten.mul.{kind}": _binary("mul") for kind in _BOTH},
+    **{f"aten.div.{kind}": _binary("div") for kind in _BOTH},
     **{f"aten.pow.Tensor_{kind}": _pow for kind in _BOTH},
-    "aten.maximum.default": _binary(arithmetic.MaximumOp),
-    "aten.minimum.default": _binary(arithmetic.MinimumOp),
-    "aten.logical_and.default": _logical(logic.LogicalAndOp),
-    "aten.logical_or.default": _logical(logic.LogicalOrOp),
-    "aten.logical_xor.default": _logical(logic.LogicalXorOp),
-    "aten.logical_not.default": _logical(logic.LogicalNotOp),
-    "aten.bitwise_and.Tensor": _bitwise(bitwise.BitwiseAndOp, logic.LogicalAndOp),
-    "aten.bitwise_or.Tensor": _bitwise(bitwise.BitwiseOrOp, logic.LogicalOrOp),
-    "aten.bitwise_xor.Tensor": _bitwise(bitwise.BitwiseXorOp, logic.LogicalXorOp),
-    "aten.bitwise_not.default": _bitwise(bitwise.BitwiseNotOp, logic.LogicalNotOp),
+    "aten.maximum.default": _binary("maximum"),
+    "aten.minimum.default": _binary("minimum"),
+    "aten.logical_and.default": _logical("logical_and"),
+    "aten.logical_or.default": _logical("logical_or"),
+    "aten.logical_xor.default": _logical("logical_xor"),
+    "aten.logical_not.default": _logical("logical_not"),
+    "aten.bitwise_and.Tensor": _bitwise("bitwise_and", "logical_and"),
+    "aten.bitwise_or.Tensor": _bitwise("bitwise_or", "logical_or"),
+    "aten.bitwise_xor.Tensor": _bitwise("bitwise_xor", "logical_xor"),
+    "aten.bitwise_not.default": _bitwise("bitwise_not", "logical_not"),
     "aten.rsqrt.default": _rsqrt,
     "aten.silu.default": _silu,
     "aten.leaky_relu.default": _leaky_relu,

@@ -7,38 +7,32 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import Property
-from inarch.dialects.graph.reduce import ReduceMeanOp
-from inarch.dialects.graph.shape import TransposeOp
-from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.frontends.report import NotSupportedError
 from inarch.frontends.torch.node import Converter, Node
 
 
 def _matmul(node: Node) -> SSAValue:
-    return node.emit(MatmulOp, node.x(0), node.x(1))
+    return node.graph.matmul(node.x(0), node.x(1))
 
 
 def _addmm(node: Node) -> SSAValue:
     """`beta * bias + alpha * x @ y`."""
-    product = node.emit(MatmulOp, node.x(1), node.x(2))
+    product = node.graph.matmul(node.x(1), node.x(2))
     alpha, beta = node.number(4, "alpha", 1), node.number(3, "beta", 1)
     bias = node.x(0)
     if alpha != 1:
-        product = node.emit(MulOp, product, node.value(alpha, node.dtype))
+        product = node.graph.mul(product, node.value(alpha, node.dtype))
     if beta == 0:
         return product
     if beta != 1:
-        bias = node.emit(MulOp, bias, node.value(beta, node.dtype))
-    return node.emit(AddOp, product, bias)
+        bias = node.graph.mul(bias, node.value(beta, node.dtype))
+    return node.graph.add(product, bias)
 
 
 def _linear(node: Node) -> SSAValue:
-    product = node.emit(MatmulOp, node.x(0), node.emit(TransposeOp, node.x(1), perm=[1, 0]))
-    return node.emit(AddOp, product, node.x(2)) if node.has(2) else product
+    product = node.graph.matmul(node.x(0), node.graph.transpose(node.x(1), perm=[1, 0]))
+    return node.graph.add(product, node.x(2)) if node.has(2) else product
 
 
 def _convolution(node: Node) -> SSAValue:
@@ -47,8 +41,7 @@ def _convolution(node: Node) -> SSAValue:
         raise NotSupportedError("transposed")
     rank = len(node.shape()) - 2
     pads = node.ints(4, "padding", rank=rank)
-    return node.emit(
-        ConvOp,
+    return node.graph.conv(
         *(node.x(n) for n in range(3) if node.has(n)),
         strides=node.ints(3, "stride", rank=rank),
         pads=[*pads, *pads],
@@ -75,14 +68,13 @@ def _max_pool(node: Node) -> Sequence[SSAValue | None]:
     """Its second result, where the largest are, is for the way back."""
     window = _window(node, node.ints(4, "dilation", [1], rank=2))
     ceil = bool(node.arg(5, "ceil_mode", False))
-    return [node.emit(MaxPoolOp, node.x(), ceil_mode=ceil, **window), None]
+    return [node.graph.max_pool(node.x(), ceil_mode=ceil, **window), None]
 
 
 def _avg_pool(node: Node) -> SSAValue:
     if node.arg(6, "divisor_override") is not None:
         raise NotSupportedError("divisor_override")
-    return node.emit(
-        AvgPoolOp,
+    return node.graph.avg_pool(
         node.x(),
         ceil_mode=bool(node.arg(4, "ceil_mode", False)),
         count_include_pad=bool(node.arg(5, "count_include_pad", True)),
@@ -96,11 +88,11 @@ def _adaptive_avg_pool(node: Node) -> SSAValue:
     if len(shape) != 4 or any(a % b for a, b in zip(shape[2:], size, strict=True)):
         raise NotSupportedError(f"{list(shape[2:])} to {size}")
     if size == [1, 1]:
-        return node.emit(ReduceMeanOp, node.x(), axes=[2, 3], keepdims=True)
+        return node.graph.reduce_mean(node.x(), axes=[2, 3], keepdims=True)
     window = [a // b for a, b in zip(shape[2:], size, strict=True)]
     if not all(window):
         raise InarchError(f"expected an image, found {shape}")
-    return node.emit(AvgPoolOp, node.x(), window=window, strides=window)
+    return node.graph.avg_pool(node.x(), window=window, strides=window)
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -9,10 +9,8 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.number import number_property
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp, TransposeOp
 from inarch.frontends.torch.node import Converter, Node
 
 
@@ -45,25 +43,14 @@ def _t(node: Node) -> SSAValue:
 
 def _transposed(node: Node, perm: Sequence[int]) -> SSAValue:
     is_same = list(perm) == sorted(perm)
-    return node.x() if is_same else node.emit(TransposeOp, node.x(), perm=list(perm))
+    return node.x() if is_same else node.graph.transpose(node.x(), perm=list(perm))
 
 
 def _cat(node: Node) -> SSAValue:
     parts = [node.cast(each, node.dtype) for each in node.tensors()]
     rank = len(node.result.shape)
     parts = [part for part in parts if len(shape_of(part)) == rank]  # of old, empty ones join any
-    return node.emit(ConcatOp, *parts, axis=node.axis(int(node.number(1, "dim", 0)), rank))
-
-
-def _sliced(
-    node: Node, value: SSAValue, axis: int, start: int, size: int, step: int = 1
-) -> SSAValue:
-    sizes = list(shape_of(value))
-    rank = len(sizes)
-    starts = [start if n == axis else 0 for n in range(rank)]
-    steps = [step if n == axis else 1 for n in range(rank)]
-    sizes[axis] = size
-    return node.emit(SliceOp, value, starts=starts, sizes=sizes, steps=steps)
+    return node.graph.concat(*parts, axis=node.axis(int(node.number(1, "dim", 0)), rank))
 
 
 def _slice(node: Node) -> SSAValue:
@@ -74,14 +61,14 @@ def _slice(node: Node) -> SSAValue:
         raise InarchError(f"expected bounds that are integers, found {bounds}")
     whole = slice(bounds[0], bounds[1], int(node.number(4, "step", 1)))
     start, end, step = whole.indices(shape[axis])
-    return _sliced(node, node.x(), axis, start, len(range(start, end, step)), step)
+    return node.part(node.x(), axis, start, len(range(start, end, step)), step)
 
 
 def _select(node: Node) -> SSAValue:
     shape = node.shape()
     axis = node.axis(int(node.number(1, "dim")), len(shape))
     index = node.axis(int(node.number(2, "index")), shape[axis])
-    return node.reshape(_sliced(node, node.x(), axis, index, 1), node.result.shape)
+    return node.reshape(node.part(node.x(), axis, index, 1), node.result.shape)
 
 
 def _split(node: Node) -> Sequence[SSAValue | None]:
@@ -89,7 +76,7 @@ def _split(node: Node) -> Sequence[SSAValue | None]:
     axis = node.axis(int(node.number(2, "dim", 0)), len(node.shape()))
     starts = np.cumsum([0, *sizes]).tolist()
     return [
-        _sliced(node, node.x(), axis, start, size) if number in node.used else None
+        node.part(node.x(), axis, start, size) if number in node.used else None
         for number, (start, size) in enumerate(zip(starts, sizes, strict=False))
     ]
 
@@ -102,7 +89,7 @@ def _pad(node: Node) -> SSAValue:
     if min(pads, default=0) < 0:
         raise InarchError(f"expected pads >= 0, found {pads}")
     value = number_property(node.number(2, "value", 0))
-    return node.emit(PadOp, node.x(), low=low, high=high, value=value)
+    return node.graph.pad(node.x(), low=low, high=high, value=value)
 
 
 def _filled(index: int) -> Converter:
@@ -120,7 +107,7 @@ def _arange(node: Node) -> SSAValue:
 
 def _embedding(node: Node) -> SSAValue:
     node.indexes(node.x(1), node.shape()[0], wraps=False)
-    return node.emit(GatherOp, node.x(0), node.x(1), axis=0)
+    return node.graph.gather(node.x(0), node.x(1), axis=0)
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -19,6 +19,7 @@ from xdsl.rewriter import InsertPoint
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase
 from inarch.ir.location import location_text, named_location
 from inarch.ir.verify import verify_module
 from inarch.passes.graph.choose_layout import ChooseLayoutPass
@@ -77,9 +78,7 @@ def _cut(module: ModuleOp) -> None:
         order = (outside, inside) if name == BEFORE else (inside, outside)
         promise = promised_zeros(zero_margins(inside))
         module.body.block.add_op(_function(name, group, order))
-        for op in group:
-            op.detach()
-            op.erase()
+        erase(*group)
         _take_instead(main, outside, inside, promise)
 
 
@@ -113,7 +112,6 @@ def _take_instead(
     inside.replace_all_uses_with(taken)
     alloc = inside.owner
     assert isinstance(alloc, AllocOp), "relayouts of a layer make, or read, what it allocates"
-    alloc.detach()
-    alloc.erase()
+    erase(alloc)
     block.erase_arg(outside)
     main.update_function_type()

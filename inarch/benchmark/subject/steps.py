@@ -21,6 +21,7 @@ from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase
 from inarch.ir.location import location_text
 from inarch.meaning import Apply, Expression, free_sizes, parse
 from inarch.passes.loop.threads.iterations import shared_iterations
@@ -62,8 +63,7 @@ def split_steps(module: ModuleOp) -> list[Step]:
         acting = _acting(alone)
         for other in acting:
             if other is not acting[index]:
-                other.detach()
-                other.erase()
+                erase(other)
         module.body.block.add_op(alone)
         steps.append(_step(name, acting[index], functions, definitions))
     return steps

@@ -85,6 +85,11 @@ _NUMBERS: dict[type[Exception], tuple[int, str]] = {
 """Of onnxruntime's `StatusCode`, with which each message begins."""
 
 
+def is_of_onnxruntime(thing: object) -> bool:
+    """Whether it is one of the classes above."""
+    return isinstance(thing, type) and thing.__base__ is Exception and thing.__module__ == __name__
+
+
 def error(kind: type[Exception], message: str, *lines: str) -> Exception:
     """The exception, whose text begins as that library's, in one line but for more `lines`.
 

@@ -18,6 +18,7 @@ from inarch.core.code import digest_of_code
 from inarch.core.errors import InarchError, InarchWarning
 from inarch.core.plugins import Origin
 from inarch.dialects.graph.call import CallOp
+from inarch.ir.edit import erase
 from inarch.offload.backend import BACKENDS, Emission, EmitRequest
 from inarch.offload.hand_back import EmitError, HandBackError
 from inarch.offload.instance import Asked
@@ -144,9 +145,7 @@ def give_back(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
     for call in [op for op in module.walk() if isinstance(op, CallOp)]:
         if (function := by_name.get(call.callee.string_value())) is not None:
             inline_call(call, function)
-    for function in functions:
-        function.detach()
-        function.erase()
+    erase(*functions)
 
 
 def warn_of(back: Sequence[HandedBack]) -> None:

@@ -16,13 +16,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from xdsl.builder import Builder
 from xdsl.ir.affine import AffineExpr
-from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import replace_op
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction
@@ -58,10 +57,7 @@ def put_chains_inside(nest: NestOp, machine: Machine, most: int) -> None:
     if whole < size:
         rest = [*inside[:-1], _Chains(last.position, size - whole)]
         pieces.append(_piece(nest, rest, whole, size, machine))
-    for piece in pieces:
-        Builder(InsertPoint.before(nest)).insert(piece)
-    nest.detach()
-    nest.erase()
+    replace_op(nest, *pieces)
 
 
 class _Choice:

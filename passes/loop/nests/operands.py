@@ -16,6 +16,7 @@ from inarch.dialects.loop.indirect import base_of, picks_of, renamed
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.dialects.loop.scalar import PointOp
+from inarch.ir.edit import erase
 from inarch.ir.index.affine import indirect_map
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 
@@ -129,8 +130,7 @@ def grown_block(
     end_op = block.last_op
     assert isinstance(end_op, YieldOp), "verify_module has seen to it"
     values = list(end_op.values)
-    end_op.detach()
-    end_op.erase()
+    erase(end_op)
     for op in list(block.ops) if move is not None else ():
         if move is not None and isinstance(op, PointOp):
             op.move(move.source.names, move.target.names, move.places)

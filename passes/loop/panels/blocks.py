@@ -14,6 +14,7 @@ from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.ir.edit import erase
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
 from inarch.passes.loop.panels.find import Panels, panels_of
@@ -34,9 +35,7 @@ def pack_blocks(pack: PackOp, symbols: Mapping[str, Operation], size: int) -> li
     if left:
         packs.append(_written(panels, blocks * size, 1, left))
     assert isinstance(pack.dst.owner, AllocOp)
-    for op in (*panels.calls, pack, pack.dst.owner):
-        op.detach()
-        op.erase()
+    erase(*panels.calls, pack, pack.dst.owner)
     if blocks > 1:
         outer = panels_of(packs[0], symbols)
         assert outer is not None, "blocks of panels are as independent as panels"

@@ -15,6 +15,7 @@ from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import ForOp, empty_loop
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import YieldOp
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.moved import moved_view
@@ -27,7 +28,7 @@ def run_by_panels(panels: Panels) -> ForOp:
     loop = empty_loop(0, panels.count, 1)
     loop.location = last.location
     loop.induction.name_hint = last.names[0]
-    Builder(InsertPoint.before(panels.place)).insert(loop)
+    insert_before(panels.place, loop)
     builder = Builder(InsertPoint.at_end(loop.body.block))
     alloc = AllocOp(memref(memref_of(pack.dst).element_type, buffer_shape(pack.dst)[1:]))
     _insert(builder, alloc, pack)
@@ -44,9 +45,7 @@ def run_by_panels(panels: Panels) -> ForOp:
     _insert(builder, YieldOp(), last)
     dropped: list[Operation] = [*reversed(panels.calls), pack]
     assert isinstance(pack.dst.owner, AllocOp)
-    for op in [*dropped, pack.dst.owner]:
-        op.detach()
-        op.erase()
+    erase(*dropped, pack.dst.owner)
     return loop
 
 

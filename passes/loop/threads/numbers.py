@@ -16,6 +16,7 @@ from xdsl.rewriter import InsertPoint
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.dependence.check import carried_by
+from inarch.ir.edit import erase
 from inarch.ir.index.span import FAR, span_of
 from inarch.ir.types import i64
 from inarch.ir.types import memref as memref_type
@@ -111,13 +112,11 @@ def hand_on(loop: ForOp, symbols: Mapping[str, Operation]) -> ForOp | None:
     if carried_by(trial, symbols) is not None:
         forget_behind(mark, loop)
         return None
-    loop.detach()
-    loop.erase()
+    erase(loop)
     return trial
 
 
 def forget_behind(mark: Operation | None, op: Operation) -> None:
     """Takes away what stands between `mark`, or the block's begin, and an op, which uses nothing of it."""
     while (last := op.prev_op) is not None and last is not mark:
-        last.detach()
-        last.erase()
+        erase(last)

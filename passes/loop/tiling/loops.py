@@ -16,6 +16,7 @@ from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import Bound, ForOp, empty_loop
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.edit import erase
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.moved import moved_view
 from inarch.passes.loop.nests.operands import fused_location
@@ -51,16 +52,13 @@ def run_in_blocks(
     builder = Builder(InsertPoint.before(anchor))
     first = _Writer(group, tuple(blocks), hints, keys).loop(builder, (), ())
     written = dict.fromkeys(out for nest in group.nests for out in nest.outs)
-    for nest in group.nests:
-        nest.detach()
-        nest.erase()
+    erase(*group.nests)
     # What was scratch of the group is of the iterations now.
     scratch = [v for v in written if isinstance(v.owner, AllocOp) and not v.uses]
     for buffer in scratch:
         owner = buffer.owner
         assert isinstance(owner, AllocOp)
-        owner.detach()
-        owner.erase()
+        erase(owner)
     return first
 
 

@@ -29,6 +29,7 @@ from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import dtype_of, memref
 from inarch.passes.loop.nests.operands import end, inline
@@ -109,8 +110,7 @@ class _Writer:
         kept = {nest for nest, _, _ in made}
         for nest in group.nests:
             if nest not in kept:
-                nest.detach()
-                nest.erase()
+                erase(nest)
         classes = tuple(zip(*(row for _, row, _ in made), strict=True))
         whole = Group.of([nest for nest, _, _ in made], classes)
         return Steps(whole, tuple(at for _, _, at in made), len(before), len(each))

@@ -8,11 +8,10 @@ Who runs the product packs what it wants in another order: of one h, in the loop
 
 from __future__ import annotations
 
-from xdsl.builder import Builder
 from xdsl.ir import Operation
-from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.index.linear import linear_map
 from inarch.passes.loop.nests.contraction import match_contraction
 from inarch.passes.loop.nests.copied import is_copy, is_transposed
@@ -61,10 +60,8 @@ def _read_source(edge: Edge) -> NestOp | None:
     found = inline_producer(edge, again=True)
     if found is None:
         return None
-    Builder(InsertPoint.before(edge.consumer)).insert(found)
+    insert_before(edge.consumer, found)
     alloc = edge.buffer.owner
     assert isinstance(alloc, Operation), "find_edge has seen to it"
-    for old in (edge.consumer, edge.producer, alloc):
-        old.detach()
-        old.erase()
+    erase(edge.consumer, edge.producer, alloc)
     return found

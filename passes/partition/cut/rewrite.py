@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from inarch.dialects.graph.composite import body_of
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.ir.edit import erase
 from inarch.passes.partition.common import BACKEND, GIVE, KEEP, MATCH, PATTERN, REGION
 
 
@@ -77,8 +78,7 @@ def erase_unused(constants: Sequence[ConstantOp]) -> None:
     """Erases the constants that nothing uses any more; the bytes are their copies' now."""
     for constant in constants:
         if not constant.out.uses:
-            constant.detach()
-            constant.erase()
+            erase(constant)
 
 
 def strip(op: Operation, *names: str) -> None:

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp
+from inarch.ir.edit import erase
 from inarch.passes.partition.common import BACKEND, MATCH, PATTERN, REGION
 from inarch.passes.partition.cut.rewrite import erase_unused, strip
 
@@ -68,8 +69,7 @@ def drop_copy(op: Operation) -> None:
             continue
         constants = [value.op for value in op.operands if isinstance(value, OpResult)]
         op.results[0].replace_all_uses_with(other.results[0])
-        op.detach()
-        op.erase()
+        erase(op)
         erase_unused([each for each in constants if isinstance(each, ConstantOp)])
         return
 
@@ -108,5 +108,4 @@ def _dissolve(composite: CompositeRegionOp) -> None:
     for result, value in zip(composite.outs, yielded, strict=True):
         result.replace_all_uses_with(value)
     last.erase()
-    composite.detach()
-    composite.erase()
+    erase(composite)

@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.call import CallOp
+from inarch.ir.edit import erase, exchange
 from inarch.ir.location import location_text
 from inarch.offload.instance import Asked
 from inarch.passes.partition.common import tensor_blocks
@@ -112,7 +113,7 @@ class _Trial:
             symbol = f"{_HIDDEN}_{number}"
             call = CallOp(symbol, copy.operands, [result.type for result in copy.results])
             call.location = copy.location
-            self._exchange(copy, call)
+            exchange(copy, call)
             types = [value.type for value in copy.operands], [value.type for value in copy.results]
             self.copy.body.block.add_op(FuncOp(symbol, types, Region(), StringAttr("private")))
             self._behind[symbol] = op
@@ -127,24 +128,12 @@ class _Trial:
                 zip(original.operands, call.operands, strict=True)
             )
             shown = original.clone(mapper)
-            self._exchange(call, shown)
+            exchange(call, shown)
             call.erase()
             self.pairs[original] = shown
         for op in list(self.copy.body.block.ops):
             if isinstance(op, FuncOp) and op.sym_name.data in self._behind:
-                op.detach()
-                op.erase()
-
-    @staticmethod
-    def _exchange(old: Operation, new: Operation) -> None:
-        """Puts `new` in the place of `old`, which is detached."""
-        block = old.parent
-        assert block is not None, "it is in a function"
-        block.insert_op_before(new, old)
-        for before, now in zip(old.results, new.results, strict=True):
-            now.name_hint = before.name_hint
-            before.replace_all_uses_with(now)
-        old.detach()
+                erase(op)
 
 
 def _replace(module: ModuleOp, copy: ModuleOp) -> None:

@@ -15,6 +15,7 @@ from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, numbe
 from inarch.dialects.loop.buffer import AllocOp, ReshapeOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.operands import end, inline
@@ -31,8 +32,7 @@ def build(candidate: Candidate, definitions: Definitions) -> None:
     """Replaces the nest by the calls of `candidate`."""
     nest = candidate.matched.nest.nest
     _Builder(candidate, definitions, nest).build()
-    nest.detach()
-    nest.erase()
+    erase(nest)
 
 
 @dataclass
@@ -340,9 +340,7 @@ class _Builder:
 
     def _insert(self, op: Operation) -> None:
         op.location = self.nest.location
-        parent = self._place.parent
-        assert parent is not None
-        parent.insert_op_before(op, self._place)
+        insert_before(self._place, op)
 
 
 def _iterators(box: Box) -> list[IteratorAttr]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.tensors import element_dtype
 from inarch.frontends.report import NotSupportedError
@@ -17,7 +17,6 @@ from inarch.frontends.report import NotSupportedError
 if TYPE_CHECKING:
     from onnx import AttributeProto
 
-    Array = np.ndarray[Any, Any]
 
 _READERS: dict[str, Callable[[Node, AttributeProto], Array]] = {
     "value": lambda node, attribute: node.tensor(attribute),

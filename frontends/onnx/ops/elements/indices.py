@@ -8,13 +8,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import EqualOp, LessOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import element_of, shape_of
-from inarch.dialects.graph.reduce import ArgMaxOp, ArgMinOp, ArgReduceOp, ReduceSumOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.ir.types import i64
 
@@ -26,7 +20,7 @@ def _positions(node: Node, size: int, axis: int, rank: int) -> SSAValue:
     return node.constant(np.arange(size, dtype=np.int64).reshape(shape))
 
 
-def _arg(kind: type[ArgReduceOp]) -> Converter:
+def _arg(kind: str) -> Converter:
     def convert(node: Node) -> SSAValue:
         axis = node.axis(node.int("axis", 0), len(node.shape()))
         keepdims = node.flag("keepdims", default=True)
@@ -42,9 +36,9 @@ def _hardmax(node: Node) -> SSAValue:
     axis = node.axis(node.int("axis", -1 if node.opset >= 13 else 1), len(shape))
     rows = shape if node.opset >= 13 else (math.prod(shape[:axis]), math.prod(shape[axis:]))
     axis = axis if node.opset >= 13 else 1
-    first = node.emit(ArgMaxOp, node.reshape(x, rows), axis=axis, keepdims=True)
-    hot = node.emit(EqualOp, first, _positions(node, rows[axis], axis, len(rows)))
-    return node.reshape(node.emit(CastOp, hot, to=element_of(x)), shape)
+    first = node.graph.argmax(node.reshape(x, rows), axis=axis, keepdims=True)
+    hot = node.graph.equal(first, _positions(node, rows[axis], axis, len(rows)))
+    return node.reshape(node.graph.cast(hot, to=element_of(x)), shape)
 
 
 def _one_hot(node: Node) -> SSAValue:
@@ -56,14 +50,14 @@ def _one_hot(node: Node) -> SSAValue:
         raise InarchError(f"expected two values, off and on, found shape {node.shape(2)}")
     shape = node.shape()
     axis = node.axis(node.int("axis", -1), len(shape) + 1)
-    indices = node.reshape(node.emit(CastOp, node.x(), to=i64), (*shape[:axis], 1, *shape[axis:]))
+    indices = node.reshape(node.graph.cast(node.x(), to=i64), (*shape[:axis], 1, *shape[axis:]))
     indices = _from_front(node, indices, depth)
-    hot = node.emit(EqualOp, indices, _positions(node, depth, axis, len(shape) + 1))
+    hot = node.graph.equal(indices, _positions(node, depth, axis, len(shape) + 1))
     off, on = (
-        node.emit(GatherOp, node.x(2), node.constant(np.array(index, "int64")), axis=0)
+        node.graph.gather(node.x(2), node.constant(np.array(index, "int64")), axis=0)
         for index in (0, 1)
     )
-    return node.emit(SelectOp, hot, on, off)
+    return node.graph.select(hot, on, off)
 
 
 def _trilu(node: Node) -> SSAValue:
@@ -76,14 +70,14 @@ def _trilu(node: Node) -> SSAValue:
     node.room(*shape[-2:], itemsize=1)
     ones = np.ones(shape[-2:], np.bool_)
     kept = np.triu(ones, k) if node.flag("upper", default=True) else np.tril(ones, k)
-    return node.emit(SelectOp, node.constant(kept), node.x(), node.like(0, node.x()))
+    return node.graph.select(node.constant(kept), node.x(), 0)
 
 
 def _from_front(node: Node, indices: SSAValue, size: int) -> SSAValue:
     """Indices that may count from the end, as ones that count from the front."""
-    negative = node.emit(LessOp, indices, node.like(0, indices))
-    wrapped = node.emit(AddOp, indices, node.like(size, indices))
-    return node.emit(SelectOp, negative, wrapped, indices)
+    negative = node.graph.less(indices, 0)
+    wrapped = node.graph.add(indices, size)
+    return node.graph.select(negative, wrapped, indices)
 
 
 def _gather_elements(node: Node) -> SSAValue:
@@ -99,16 +93,16 @@ def _gather_elements(node: Node) -> SSAValue:
         )
     node.indexes(node.x(1), data[axis])
     strides = [math.prod(data[d + 1 :]) for d in range(len(data))]
-    chosen = _from_front(node, node.emit(CastOp, node.x(1), to=i64), data[axis])
-    flat = node.emit(MulOp, chosen, node.like(strides[axis], chosen))
+    chosen = _from_front(node, node.graph.cast(node.x(1), to=i64), data[axis])
+    flat = node.graph.mul(chosen, strides[axis])
     for d, size in enumerate(shape):
         if d != axis and size > 1:
             node.room(size)
             steps = np.arange(size, dtype=np.int64) * strides[d]
             steps = steps.reshape([size if e == d else 1 for e in range(len(shape))])
-            flat = node.emit(AddOp, flat, node.constant(steps))
+            flat = node.graph.add(flat, node.constant(steps))
     values = node.reshape(node.x(0), (math.prod(data),))
-    return node.reshape(node.emit(GatherOp, values, flat, axis=0), shape_of(node.x(1)))
+    return node.reshape(node.graph.gather(values, flat, axis=0), shape_of(node.x(1)))
 
 
 def _gather_nd(node: Node) -> SSAValue:
@@ -123,25 +117,25 @@ def _gather_nd(node: Node) -> SSAValue:
         )
     named, rest = data[batch : batch + depth], data[batch + depth :]
     node.indexes(node.x(1), *named)
-    chosen = node.emit(CastOp, node.x(1), to=i64)
+    chosen = node.graph.cast(node.x(1), to=i64)
     sizes = node.constant(np.array(named, np.int64))
-    negative = node.emit(LessOp, chosen, node.like(0, chosen))
-    chosen = node.emit(SelectOp, negative, node.emit(AddOp, chosen, sizes), chosen)
+    negative = node.graph.less(chosen, 0)
+    chosen = node.graph.select(negative, node.graph.add(chosen, sizes), chosen)
     strides = np.array([math.prod(named[d + 1 :]) for d in range(depth)], np.int64)
-    scaled = node.emit(MulOp, chosen, node.constant(strides))
-    flat = node.emit(ReduceSumOp, scaled, axes=[len(indices) - 1], keepdims=False)
+    scaled = node.graph.mul(chosen, node.constant(strides))
+    flat = node.graph.reduce_sum(scaled, axes=[len(indices) - 1], keepdims=False)
     if batch:
         node.room(*data[:batch])
         steps = np.arange(math.prod(data[:batch]), dtype=np.int64) * math.prod(named)
         ones = [1] * (len(indices) - 1 - batch)
-        flat = node.emit(AddOp, flat, node.constant(steps.reshape([*data[:batch], *ones])))
+        flat = node.graph.add(flat, node.constant(steps.reshape([*data[:batch], *ones])))
     values = node.reshape(node.x(0), (math.prod(data[:batch]) * math.prod(named), *rest))
-    return node.emit(GatherOp, values, flat, axis=0)
+    return node.graph.gather(values, flat, axis=0)
 
 
 CONVERTERS: dict[str, Converter] = {
-    "ArgMax": _arg(ArgMaxOp),
-    "ArgMin": _arg(ArgMinOp),
+    "ArgMax": _arg("argmax"),
+    "ArgMin": _arg("argmin"),
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
     "Hardmax": _hardmax,

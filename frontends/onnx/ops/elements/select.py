@@ -8,11 +8,8 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.number import number_property
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp
 from inarch.frontends.onnx.node import Converter, Node
 
 
@@ -48,8 +45,7 @@ def _take(node: Node, x: SSAValue, taken: Sequence[slice]) -> SSAValue:
     ranges = [range(size)[part] for part, size in zip(taken, shape, strict=True)]
     if all(found == range(size) for found, size in zip(ranges, shape, strict=True)):
         return x
-    return node.emit(
-        SliceOp,
+    return node.graph.slice(
         x,
         starts=[found.start if found else 0 for found in ranges],
         sizes=[len(found) for found in ranges],
@@ -96,12 +92,12 @@ def _split_sizes(node: Node, size: int) -> list[int]:
 def _concat(node: Node) -> SSAValue:
     parts = [node.x(index) for index in range(len(node.inputs))]
     axis = node.axis(node.int("axis", 1), len(node.shape()))
-    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, *parts, axis=axis)
+    return parts[0] if len(parts) == 1 else node.graph.concat(*parts, axis=axis)
 
 
 def _gather(node: Node) -> SSAValue:
     axis = node.axis(node.int("axis", 0), len(node.shape()))
-    found = node.emit(GatherOp, node.x(0), node.x(1), axis=axis)
+    found = node.graph.gather(node.x(0), node.x(1), axis=axis)
     node.indexes(node.x(1), node.shape()[axis])
     return found
 
@@ -131,7 +127,7 @@ def _pad(node: Node) -> SSAValue:
         if before or behind:
             node.room(before + size + behind)
             indices = np.pad(np.arange(size), (before, behind), mode=mode)
-            x = node.emit(GatherOp, x, node.constant(indices), axis=axis)
+            x = node.graph.gather(x, node.constant(indices), axis=axis)
     return x
 
 
@@ -154,12 +150,12 @@ def _pad_constant(node: Node, x: SSAValue, low: list[int], high: list[int]) -> S
     """Pads with a number; with one that is computed at run time, where there is no element of x."""
     is_known = node.opset < 11 or not node.has(2) or node.x(2) in node.builder.arrays
     if is_known:
-        return node.emit(PadOp, x, low=low, high=high, value=number_property(_pad_value(node)))
+        return node.graph.pad(x, low=low, high=high, value=number_property(_pad_value(node)))
     shape = shape_of(x)
     node.room(*(a + size + b for a, size, b in zip(low, shape, high, strict=True)), itemsize=1)
     inside = np.pad(np.ones(shape, bool), list(zip(low, high, strict=True)))
-    padded = node.emit(PadOp, x, low=low, high=high, value=0.0)
-    return node.emit(SelectOp, node.constant(inside), padded, node.reshape(node.x(2), ()))
+    padded = node.graph.pad(x, low=low, high=high, value=0.0)
+    return node.graph.select(node.constant(inside), padded, node.reshape(node.x(2), ()))
 
 
 def _pad_value(node: Node) -> float:

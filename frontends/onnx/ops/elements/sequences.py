@@ -6,11 +6,6 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import LessOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.ir.types import i64
 
@@ -34,19 +29,18 @@ def _reverse_sequence(node: Node) -> SSAValue:
     node.indexes(node.x(1), shape[time] + 1, wraps=False)
     along = [1, 1]
     along[batch] = shape[batch]
-    lengths = node.reshape(node.emit(CastOp, node.x(1), to=i64), along)
+    lengths = node.reshape(node.graph.cast(node.x(1), to=i64), along)
     steps, rows = (_positions(node, shape[axis], axis) for axis in (time, batch))
-    last = node.emit(SubOp, lengths, node.like(1, lengths))
-    within = node.emit(LessOp, steps, lengths)
-    taken = node.emit(SelectOp, within, node.emit(SubOp, last, steps), steps)
+    last = node.graph.sub(lengths, 1)
+    within = node.graph.less(steps, lengths)
+    taken = node.graph.select(within, node.graph.sub(last, steps), steps)
     strides = (shape[1], 1)
-    flat = node.emit(
-        AddOp,
-        node.emit(MulOp, taken, node.like(strides[time], taken)),
-        node.emit(MulOp, rows, node.like(strides[batch], rows)),
+    flat = node.graph.add(
+        node.graph.mul(taken, strides[time]),
+        node.graph.mul(rows, strides[batch]),
     )
     values = node.reshape(x, (shape[0] * shape[1], *shape[2:]))
-    return node.emit(GatherOp, values, flat, axis=0)
+    return node.graph.gather(values, flat, axis=0)
 
 
 def _positions(node: Node, size: int, axis: int) -> SSAValue:

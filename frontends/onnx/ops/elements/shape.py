@@ -10,7 +10,6 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import broadcast
-from inarch.dialects.graph.shape import TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 
@@ -90,7 +89,7 @@ def _transpose(node: Node) -> SSAValue:
     perm = node.ints("perm", range(rank - 1, -1, -1))
     if perm == list(range(rank)):
         return node.x()
-    return node.emit(TransposeOp, node.x(), perm=perm)
+    return node.graph.transpose(node.x(), perm=perm)
 
 
 def _expand(node: Node) -> SSAValue:

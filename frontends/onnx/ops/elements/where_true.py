@@ -10,17 +10,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.cumulative import CumsumOp
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import EqualOp, LessOp, LogicalAndOp, NotEqualOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.dialects.graph.places.scatter import ScatterElementsOp
-from inarch.dialects.graph.places.topk import TopKOp
-from inarch.dialects.graph.reduce import ArgMaxOp, ReduceMaxOp, ReduceSumOp
-from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
 from inarch.frontends.onnx.computed import sized
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
@@ -40,10 +30,10 @@ class Places:
     def of(node: Node, mask: SSAValue) -> Places:
         """Those of a mask of bools, which is not empty."""
         (n,) = shape_of(mask)
-        until = node.emit(CumsumOp, node.emit(CastOp, mask, to=i64), axis=0)
-        last = node.emit(SliceOp, until, starts=[n - 1], sizes=[1], steps=[1])
-        before = node.emit(SubOp, until, integer(node, 1))
-        indices = node.emit(SelectOp, mask, before, integer(node, n))
+        until = node.graph.cumsum(node.graph.cast(mask, to=i64), axis=0)
+        last = node.part(until, 0, n - 1, 1)
+        before = node.graph.sub(until, integer(node, 1))
+        indices = node.graph.select(mask, before, integer(node, n))
         return Places(indices, node.reshape(last, ()))
 
     def moved(self, node: Node, values: SSAValue, axis: int) -> SSAValue:
@@ -54,7 +44,7 @@ class Places:
         dtype = tensor_dtype(values)
         node.room(*shape, itemsize=dtype.nbytes)
         nothing = node.constant(np.zeros(shape, dtype.numpy))
-        return node.emit(ScatterElementsOp, nothing, indices, values, axis=axis)
+        return node.graph.scatter_elements(nothing, indices, values, axis=axis)
 
     def taken(self, node: Node, values: SSAValue, axis: int = 0) -> SSAValue:
         """As `moved`, of as many slices as there are."""
@@ -78,7 +68,7 @@ def _non_zero(node: Node) -> SSAValue:
     flat = node.reshape(node.x(), (n,))
     mask = flat
     if dtype.name != "i1":
-        mask = node.emit(NotEqualOp, flat, node.constant(np.zeros((), dtype.numpy)))
+        mask = node.graph.not_equal(flat, node.constant(np.zeros((), dtype.numpy)))
     indices = np.indices(shape).reshape(len(shape), n).astype(np.int64)
     return Places.of(node, mask).taken(node, node.constant(indices), 1)
 
@@ -101,10 +91,8 @@ def _compress(node: Node) -> SSAValue:
     if condition in node.builder.arrays or not found[0]:
         known = np.zeros(0, bool) if not found[0] else node.array(1, "condition")
         places = np.flatnonzero(known).astype(np.int64)
-        return node.emit(GatherOp, x, node.constant(places), axis=axis)
-    sizes = [found[0] if at == axis else size for at, size in enumerate(shape)]
-    head = node.emit(SliceOp, x, starts=[0] * len(shape), sizes=sizes, steps=[1] * len(shape))
-    return Places.of(node, condition).taken(node, head, axis)
+        return node.graph.gather(x, node.constant(places), axis=axis)
+    return Places.of(node, condition).taken(node, node.part(x, axis, 0, found[0]), axis)
 
 
 def _unique(node: Node) -> Sequence[SSAValue]:
@@ -120,7 +108,7 @@ def _unique(node: Node) -> Sequence[SSAValue]:
     if node.has_attribute("axis"):
         axis = node.axis(node.int("axis", 0), len(shape))
         perm = [axis, *(at for at in range(len(shape)) if at != axis)]
-        x = node.emit(TransposeOp, x, perm=perm)
+        x = node.graph.transpose(x, perm=perm)
     else:
         x = node.reshape(x, (math.prod(shape),))
     rows = shape_of(x)
@@ -134,26 +122,24 @@ def _unique(node: Node) -> Sequence[SSAValue]:
         node, node.reshape(x, (n, width)), joins_nan=not node.has_attribute("axis")
     )
     places = Places.of(node, begins)
-    until = node.emit(CumsumOp, node.emit(CastOp, begins, to=i64), axis=0)
-    kinds = node.emit(SubOp, until, integer(node, 1))  # of the sorted slices
+    until = node.graph.cumsum(node.graph.cast(begins, to=i64), axis=0)
+    kinds = node.graph.sub(until, integer(node, 1))  # of the sorted slices
     node.room(3, n)
     zeros, ones = node.constant(np.zeros(n, np.int64)), node.constant(np.ones(n, np.int64))
     first = places.moved(node, at, 0)
-    inverse = node.emit(ScatterElementsOp, zeros, at, kinds, axis=0)
-    counts = node.emit(ScatterElementsOp, zeros, kinds, ones, axis=0, reduction="add")
+    inverse = node.graph.scatter_elements(zeros, at, kinds, axis=0)
+    counts = node.graph.scatter_elements(zeros, kinds, ones, axis=0, reduction="add")
     if not node.flag("sorted", default=True):
         numbers = node.constant(np.arange(n))
-        is_there = node.emit(LessOp, numbers, node.broadcast(places.count, (n,)))
-        late = node.emit(SelectOp, is_there, first, integer(node, n))
-        order = node.emit_all(TopKOp, late, k=n, axis=0, largest=False)[1]
-        first, counts = (node.emit(GatherOp, each, order, axis=0) for each in (first, counts))
-        ranks = node.emit(ScatterElementsOp, zeros, order, numbers, axis=0)
-        inverse = node.emit(GatherOp, ranks, inverse, axis=0)
-    different = node.emit(GatherOp, x, first, axis=0)
+        is_there = node.graph.less(numbers, node.broadcast(places.count, (n,)))
+        late = node.graph.select(is_there, first, integer(node, n))
+        order = node.emit_all("topk", late, k=n, axis=0, largest=False)[1]
+        first, counts = (node.graph.gather(each, order, axis=0) for each in (first, counts))
+        ranks = node.graph.scatter_elements(zeros, order, numbers, axis=0)
+        inverse = node.graph.gather(ranks, inverse, axis=0)
+    different = node.graph.gather(x, first, axis=0)
     if len(perm) > 1:
-        different = node.emit(
-            TransposeOp, different, perm=[perm.index(d) for d in range(len(perm))]
-        )
+        different = node.graph.transpose(different, perm=[perm.index(d) for d in range(len(perm))])
     return [
         sized(node, different, axis, places.count),
         sized(node, first, 0, places.count),
@@ -171,32 +157,32 @@ def _sorted(node: Node, rows: SSAValue, *, joins_nan: bool) -> tuple[SSAValue, S
     n, width = shape_of(rows)
     if width == 1:
         flat = node.reshape(rows, (n,))
-        values, at = node.emit_all(TopKOp, flat, k=n, axis=0, largest=False)
+        values, at = node.emit_all("topk", flat, k=n, axis=0, largest=False)
         begins = node.constant(np.ones(1, bool))
         if n > 1:
-            left = node.emit(SliceOp, values, starts=[0], sizes=[n - 1], steps=[1])
-            right = node.emit(SliceOp, values, starts=[1], sizes=[n - 1], steps=[1])
-            differ = node.emit(NotEqualOp, left, right)
+            left = node.part(values, 0, 0, n - 1)
+            right = node.part(values, 0, 1, n - 1)
+            differ = node.graph.not_equal(left, right)
             if joins_nan:  # which are behind all others
-                differ = node.emit(LogicalAndOp, differ, node.emit(EqualOp, left, left))
-            begins = node.emit(ConcatOp, begins, differ, axis=0)
+                differ = node.graph.logical_and(differ, node.graph.equal(left, left))
+            begins = node.graph.concat(begins, differ, axis=0)
         return at, begins
     node.room(n, n, width)
     one, other = node.reshape(rows, (n, 1, width)), node.reshape(rows, (1, n, width))
-    unlike = node.emit(CastOp, node.emit(NotEqualOp, one, other), to=i64)
-    where = node.emit(ArgMaxOp, unlike, axis=2, keepdims=True)  # the first
-    is_there = node.emit(EqualOp, node.constant(np.arange(width).reshape(1, 1, width)), where)
-    less = node.emit(LogicalAndOp, node.emit(LessOp, other, one), is_there)
-    is_less = node.emit(ReduceMaxOp, node.emit(CastOp, less, to=i64), axes=[2])
-    unlike = node.emit(ReduceMaxOp, unlike, axes=[2])
+    unlike = node.graph.cast(node.graph.not_equal(one, other), to=i64)
+    where = node.graph.argmax(unlike, axis=2, keepdims=True)  # the first
+    is_there = node.graph.equal(node.constant(np.arange(width).reshape(1, 1, width)), where)
+    less = node.graph.logical_and(node.graph.less(other, one), is_there)
+    is_less = node.graph.reduce_max(node.graph.cast(less, to=i64), axes=[2])
+    unlike = node.graph.reduce_max(unlike, axes=[2])
     earlier = node.constant(np.tril(np.ones((n, n), np.int64), -1))  # row j before row i: j < i
-    same = node.emit(MulOp, node.emit(SubOp, integer(node, 1), unlike), earlier)
-    before = node.emit(AddOp, is_less, same)
-    ranks = node.emit(ReduceSumOp, before, axes=[1])
+    same = node.graph.mul(node.graph.sub(integer(node, 1), unlike), earlier)
+    before = node.graph.add(is_less, same)
+    ranks = node.graph.reduce_sum(before, axes=[1])
     zeros = node.constant(np.zeros(n, np.int64))
-    at = node.emit(ScatterElementsOp, zeros, ranks, node.constant(np.arange(n)), axis=0)
-    is_first = node.emit(EqualOp, node.emit(ReduceMaxOp, same, axes=[1]), integer(node, 0))
-    return at, node.emit(GatherOp, is_first, at, axis=0)
+    at = node.graph.scatter_elements(zeros, ranks, node.constant(np.arange(n)), axis=0)
+    is_first = node.graph.equal(node.graph.reduce_max(same, axes=[1]), integer(node, 0))
+    return at, node.graph.gather(is_first, at, axis=0)
 
 
 CONVERTERS: dict[str, Converter] = {

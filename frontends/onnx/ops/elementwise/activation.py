@@ -7,46 +7,10 @@ import math
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.composites.gelu import GeluOp
-from inarch.dialects.graph.composites.softmax import LogSoftmaxOp, SoftmaxOp
-from inarch.dialects.graph.elementwise.arithmetic import (
-    AddOp,
-    DivOp,
-    MaximumOp,
-    MinimumOp,
-    MulOp,
-    SubOp,
-)
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.clip import ClipOp
-from inarch.dialects.graph.elementwise.logic import LessOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import (
-    AbsOp,
-    Expm1Op,
-    ExpOp,
-    Log1pOp,
-    NegOp,
-    ReluOp,
-    SigmoidOp,
-    TanhOp,
-)
 from inarch.dialects.graph.number import number_property
 from inarch.dialects.graph.op import element_of, shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.ir.types import f64
-
-
-def _relu(node: Node) -> SSAValue:
-    return node.emit(ReluOp, node.x())
-
-
-def _sigmoid(node: Node) -> SSAValue:
-    return node.emit(SigmoidOp, node.x())
-
-
-def _tanh(node: Node) -> SSAValue:
-    return node.emit(TanhOp, node.x())
 
 
 def _clip(node: Node) -> SSAValue:
@@ -57,15 +21,15 @@ def _clip(node: Node) -> SSAValue:
         limits = {
             ours: node.float(name, 0.0) for ours, name in given.items() if node.has_attribute(name)
         }
-        return node.emit(ClipOp, x, **limits) if limits else x
+        return node.graph.clip(x, **limits) if limits else x
     given = [(index, name) for index, name in ((1, "low"), (2, "high")) if node.has(index)]
     if all(node.x(index) in node.builder.arrays for index, _ in given):
         limits = {name: node.scalar(index, name) for index, name in given}
         if limits and all(math.isfinite(value) for value in limits.values()):
-            return node.emit(ClipOp, x, **{n: number_property(v) for n, v in limits.items()})
+            return node.graph.clip(x, **{n: number_property(v) for n, v in limits.items()})
     if node.has(1):
-        x = node.emit(MaximumOp, x, _limit(node, 1))
-    return node.emit(MinimumOp, x, _limit(node, 2)) if node.has(2) else x
+        x = node.graph.maximum(x, _limit(node, 1))
+    return node.graph.minimum(x, _limit(node, 2)) if node.has(2) else x
 
 
 def _limit(node: Node, index: int) -> SSAValue:
@@ -79,12 +43,12 @@ def _limit(node: Node, index: int) -> SSAValue:
 def _negative(node: Node, if_negative: SSAValue) -> SSAValue:
     """`if_negative` where x < 0, else x."""
     x = node.x()
-    return node.emit(SelectOp, node.emit(LessOp, x, node.like(0, x)), if_negative, x)
+    return node.graph.select(node.graph.less(x, 0), if_negative, x)
 
 
 def _leaky_relu(node: Node) -> SSAValue:
     x = node.x()
-    return _negative(node, node.emit(MulOp, x, node.like(node.float("alpha", 0.01), x)))
+    return _negative(node, node.graph.mul(x, node.float("alpha", 0.01)))
 
 
 def _prelu(node: Node) -> SSAValue:
@@ -92,13 +56,13 @@ def _prelu(node: Node) -> SSAValue:
     shape, rank = shape_of(slope), len(shape_of(x))
     if node.opset < 7 and len(shape) == 1 and rank > 2:  # one slope a channel
         slope = node.reshape(slope, (*shape, *(1,) * (rank - 2)))
-    return _negative(node, node.emit(MulOp, x, slope))
+    return _negative(node, node.graph.mul(x, slope))
 
 
 def _exponential(node: Node, alpha: float) -> SSAValue:
     """`alpha * (exp(x) - 1)`."""
     x = node.x()
-    return node.emit(MulOp, node.emit(Expm1Op, x), node.like(alpha, x))
+    return node.graph.mul(node.graph.expm1(x), alpha)
 
 
 def _elu(node: Node) -> SSAValue:
@@ -108,28 +72,26 @@ def _elu(node: Node) -> SSAValue:
 def _selu(node: Node) -> SSAValue:
     """Klambauer et al. 2017; the defaults are those of ONNX Selu-6, which rounds them to f32."""
     negative = _negative(node, _exponential(node, node.float("alpha", 1.67326319217681884765625)))
-    return node.emit(
-        MulOp, negative, node.like(node.float("gamma", 1.05070102214813232421875), node.x())
-    )
+    return node.graph.mul(negative, node.float("gamma", 1.05070102214813232421875))
 
 
 def _softplus(node: Node) -> SSAValue:
     """`ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|))`, which does not overflow."""
     x = node.x()
-    small = node.emit(ExpOp, node.emit(NegOp, node.emit(AbsOp, x)))
-    return node.emit(AddOp, node.emit(ReluOp, x), node.emit(Log1pOp, small))
+    small = node.graph.exp(node.graph.neg(node.graph.abs(x)))
+    return node.graph.add(node.graph.relu(x), node.graph.log1p(small))
 
 
 def _softsign(node: Node) -> SSAValue:
     x = node.x()
-    return node.emit(DivOp, x, node.emit(AddOp, node.emit(AbsOp, x), node.like(1, x)))
+    return node.graph.div(x, node.graph.add(node.graph.abs(x), 1))
 
 
 def _hard(node: Node, alpha: float, beta: float) -> SSAValue:
     """`min(max(alpha * x + beta, 0), 1)`."""
     x = node.x()
-    scaled = node.emit(MulOp, x, node.like(alpha, x))
-    return node.emit(ClipOp, node.emit(AddOp, scaled, node.like(beta, x)), low=0.0, high=1.0)
+    scaled = node.graph.mul(x, alpha)
+    return node.graph.clip(node.graph.add(scaled, beta), low=0.0, high=1.0)
 
 
 def _hard_sigmoid(node: Node) -> SSAValue:
@@ -137,14 +99,14 @@ def _hard_sigmoid(node: Node) -> SSAValue:
 
 
 def _hard_swish(node: Node) -> SSAValue:
-    return node.emit(MulOp, node.x(), _hard(node, 1 / 6, 0.5))
+    return node.graph.mul(node.x(), _hard(node, 1 / 6, 0.5))
 
 
 def _gelu(node: Node) -> SSAValue:
-    return node.emit(GeluOp, node.x(), approximate=node.text("approximate", "none"))
+    return node.graph.gelu(node.x(), approximate=node.text("approximate", "none"))
 
 
-def _softmax_like(kind: type[SoftmaxOp | LogSoftmaxOp]) -> Converter:
+def _softmax_like(kind: str) -> Converter:
     def convert(node: Node) -> SSAValue:
         x, shape = node.x(), node.shape()
         axis = node.axis(node.int("axis", -1 if node.opset >= 13 else 1), len(shape))
@@ -164,15 +126,15 @@ def _celu(node: Node) -> SSAValue:
     """
     x = node.x()
     alpha = node.like(node.float("alpha", 1.0), x)
-    below = node.emit(MulOp, alpha, node.emit(Expm1Op, node.emit(DivOp, x, alpha)))
+    below = node.graph.mul(alpha, node.graph.expm1(node.graph.div(x, alpha)))
     return _negative(node, below)
 
 
 def _thresholded_relu(node: Node) -> SSAValue:
     """`x` where it is above alpha, else 0."""
     x = node.x()
-    above = node.emit(LessOp, node.like(node.float("alpha", 1.0), x), x)
-    return node.emit(SelectOp, above, x, node.like(0, x))
+    above = node.graph.less(node.float("alpha", 1.0), x)
+    return node.graph.select(above, x, 0)
 
 
 def _shrink(node: Node) -> SSAValue:
@@ -181,22 +143,22 @@ def _shrink(node: Node) -> SSAValue:
     bias, limit = node.float("bias", 0.0), node.float("lambd", 0.5)
     if not dtype.is_float:
         return _shrink_integers(node, bias, limit)
-    below = node.emit(LessOp, x, node.like(-limit, x))
-    above = node.emit(LessOp, node.like(limit, x), x)
-    upper = node.emit(SelectOp, above, node.emit(SubOp, x, node.like(bias, x)), node.like(0, x))
-    return node.emit(SelectOp, below, node.emit(AddOp, x, node.like(bias, x)), upper)
+    below = node.graph.less(x, -limit)
+    above = node.graph.less(limit, x)
+    upper = node.graph.select(above, node.graph.sub(x, bias), 0)
+    return node.graph.select(below, node.graph.add(x, bias), upper)
 
 
 def _shrink_integers(node: Node, bias: float, limit: float) -> SSAValue:
     """The same where the limits are no values of the dtype: in f64, exact to 2**53, and back."""
     x = node.x()
-    wide = node.emit(CastOp, x, to=f64)
-    below = node.emit(LessOp, wide, node.like(-limit, wide))
-    above = node.emit(LessOp, node.like(limit, wide), wide)
+    wide = node.graph.cast(x, to=f64)
+    below = node.graph.less(wide, -limit)
+    above = node.graph.less(limit, wide)
     zero = node.like(0, wide)
-    upper = node.emit(SelectOp, above, node.emit(SubOp, wide, node.like(bias, wide)), zero)
-    found = node.emit(SelectOp, below, node.emit(AddOp, wide, node.like(bias, wide)), upper)
-    return node.emit(CastOp, found, to=element_of(x))
+    upper = node.graph.select(above, node.graph.sub(wide, bias), zero)
+    found = node.graph.select(below, node.graph.add(wide, bias), upper)
+    return node.graph.cast(found, to=element_of(x))
 
 
 CONVERTERS: dict[str, Converter] = {
@@ -207,15 +169,12 @@ CONVERTERS: dict[str, Converter] = {
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _hard_swish,
     "LeakyRelu": _leaky_relu,
-    "LogSoftmax": _softmax_like(LogSoftmaxOp),
+    "LogSoftmax": _softmax_like("log_softmax"),
     "PRelu": _prelu,
-    "Relu": _relu,
     "Selu": _selu,
     "Shrink": _shrink,
-    "Sigmoid": _sigmoid,
-    "Softmax": _softmax_like(SoftmaxOp),
+    "Softmax": _softmax_like("softmax"),
     "Softplus": _softplus,
     "Softsign": _softsign,
-    "Tanh": _tanh,
     "ThresholdedRelu": _thresholded_relu,
 }

@@ -5,9 +5,6 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.composites.gelu import GeluOp
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.elementwise.unary import SigmoidOp
 from inarch.frontends.onnx.contract import Contract, under
 from inarch.frontends.onnx.node import Converter, Node
 
@@ -22,22 +19,22 @@ def _biased(node: Node) -> SSAValue:
         return x
     if not shape or node.shape(1) != shape[-1:]:
         raise InarchError(f"expected a bias of shape {shape[-1:]}, found {node.shape(1)}")
-    return node.emit(AddOp, x, node.x(1))
+    return node.graph.add(x, node.x(1))
 
 
 def _exact(node: Node) -> SSAValue:
-    return node.emit(GeluOp, _biased(node), approximate="none")
+    return node.graph.gelu(_biased(node), approximate="none")
 
 
 def _fast(node: Node) -> SSAValue:
-    return node.emit(GeluOp, _biased(node), approximate="tanh")
+    return node.graph.gelu(_biased(node), approximate="tanh")
 
 
 def _quick(node: Node) -> SSAValue:
     """`x * sigmoid(alpha * x)`."""
     x = node.x()
-    scaled = node.emit(MulOp, x, node.like(node.float("alpha", _QUICK), x))
-    return node.emit(MulOp, x, node.emit(SigmoidOp, scaled))
+    scaled = node.graph.mul(x, node.float("alpha", _QUICK))
+    return node.graph.mul(x, node.graph.sigmoid(scaled))
 
 
 CONVERTERS: dict[str, Converter] = {

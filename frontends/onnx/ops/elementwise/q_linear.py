@@ -10,14 +10,7 @@ from collections.abc import Callable
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.composites.quantize import DequantizeOp, QuantizeOp
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.elementwise.logic import LessOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import SigmoidOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.dialects.graph.reduce import ReduceMeanOp
-from inarch.dialects.graph.shape import ConcatOp
 from inarch.frontends.onnx.contract import Contract, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.images.window import average_pool
@@ -31,13 +24,13 @@ def _real(node: Node, at: int) -> SSAValue:
     if dtype not in ("i8", "ui8"):
         raise NotSupportedError(f"an operand of {dtype}")
     numbers = [_number(node, at + 1), *([_number(node, at + 2)] if node.has(at + 2) else [])]
-    return node.emit(DequantizeOp, node.x(at), *numbers)
+    return node.graph.dequantize(node.x(at), *numbers)
 
 
 def _quantized(node: Node, x: SSAValue, at: int, dtype: str) -> SSAValue:
     """X in 8 bits, by the scale that is input `at`, and the zero point behind it, if given."""
     numbers = [_number(node, at), *([_number(node, at + 1)] if node.has(at + 1) else [])]
-    return node.emit(QuantizeOp, x, *numbers, to=mlir_type(dtype))
+    return node.graph.quantize(x, *numbers, to=mlir_type(dtype))
 
 
 def _number(node: Node, index: int) -> SSAValue:
@@ -46,7 +39,7 @@ def _number(node: Node, index: int) -> SSAValue:
     return node.reshape(node.x(index), ())
 
 
-def _binary(kind: type[AddOp | MulOp]) -> Converter:
+def _binary(kind: str) -> Converter:
     """Inputs: A, B and the numbers of the result; A and B broadcast."""
 
     def convert(node: Node) -> SSAValue:
@@ -66,12 +59,12 @@ def _unary(function: Callable[[Node, SSAValue], SSAValue]) -> Converter:
 
 
 def _sigmoid(node: Node, x: SSAValue) -> SSAValue:
-    return node.emit(SigmoidOp, x)
+    return node.graph.sigmoid(x)
 
 
 def _leaky_relu(node: Node, x: SSAValue) -> SSAValue:
-    scaled = node.emit(MulOp, x, node.like(node.float("alpha", 0.01), x))
-    return node.emit(SelectOp, node.emit(LessOp, x, node.like(0, x)), scaled, x)
+    scaled = node.graph.mul(x, node.float("alpha", 0.01))
+    return node.graph.select(node.graph.less(x, 0), scaled, x)
 
 
 def _average_pool(node: Node, x: SSAValue) -> SSAValue:
@@ -85,7 +78,7 @@ def _global_average_pool(node: Node, x: SSAValue) -> SSAValue:
     rank = len(shape_of(x))
     first = 1 if node.flag("channels_last", default=False) else 2
     axes = list(range(first, rank - 2 + first))
-    return node.emit(ReduceMeanOp, x, axes=axes, keepdims=True)
+    return node.graph.reduce_mean(x, axes=axes, keepdims=True)
 
 
 def _concat(node: Node) -> SSAValue:
@@ -95,7 +88,7 @@ def _concat(node: Node) -> SSAValue:
         raise InarchError(f"expected 2 inputs and 3 of each tensor, found {len(node.inputs)}")
     parts = [_real(node, 2 + 3 * part) for part in range(count)]
     axis = node.axis(node.int("axis", 0), len(shape_of(parts[0])))
-    whole = node.emit(ConcatOp, *parts, axis=axis) if count > 1 else parts[0]
+    whole = node.graph.concat(*parts, axis=axis) if count > 1 else parts[0]
     return _quantized(node, whole, 0, tensor_dtype(node.x(1)).name)
 
 
@@ -110,7 +103,7 @@ _POOL = {
 }
 
 CONVERTERS: dict[str, Converter] = {
-    "com.microsoft.QLinearAdd": under(Contract((7, 8)), _binary(AddOp)),
+    "com.microsoft.QLinearAdd": under(Contract((7, 8)), _binary("add")),
     "com.microsoft.QLinearAveragePool": under(
         Contract((4, 5), attributes=_POOL, required=frozenset({"kernel_shape"})),
         _unary(_average_pool),
@@ -124,6 +117,6 @@ CONVERTERS: dict[str, Converter] = {
     "com.microsoft.QLinearLeakyRelu": under(
         Contract((4, 5), attributes={"alpha": "FLOAT"}), _unary(_leaky_relu)
     ),
-    "com.microsoft.QLinearMul": under(Contract((7, 8)), _binary(MulOp)),
+    "com.microsoft.QLinearMul": under(Contract((7, 8)), _binary("mul")),
     "com.microsoft.QLinearSigmoid": under(Contract((4, 5)), _unary(_sigmoid)),
 }

@@ -13,9 +13,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.shape import PadOp, SliceOp, TransposeOp
-from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.dialects.graph.windows.conv_transpose import MAX_PHASES, ConvTransposeOp, phase_count
+from inarch.dialects.graph.windows.conv_transpose import MAX_PHASES, phase_count
 from inarch.frontends.onnx.node import Converter, Node
 
 
@@ -55,8 +53,7 @@ def _conv_transpose(node: Node) -> SSAValue:
     strides = [v.stride for v in windows]
     if 1 < phase_count(strides, outputs) <= MAX_PHASES:
         operands = [node.x(i) for i in range(3) if node.has(i)]
-        return node.emit(
-            ConvTransposeOp,
+        return node.graph.conv_transpose(
             *operands,
             groups=groups,
             strides=strides,
@@ -75,8 +72,7 @@ def _convolution(
     low = [(v.taps - 1) * v.dilation - cut for v, cut in zip(windows, starts, strict=True)]
     high = [(v.taps - 1) * v.dilation + v.extra - cut for v, cut in zip(windows, ends, strict=True)]
     bias = [node.x(2)] if node.has(2) else []
-    result = node.emit(
-        ConvOp,
+    result = node.graph.conv(
         _spread(node, windows),
         _turned(node, groups),
         *bias,
@@ -143,7 +139,7 @@ def _spread(node: Node, windows: Sequence[_Window]) -> SSAValue:
     high = [part for v in windows for part in (0, v.stride - 1)]
     split = node.reshape(x, (*shape[:2], *apart))
     none = [0] * len(shape_of(split))
-    padded = node.emit(PadOp, split, low=none, high=[0, 0, *high], value=0.0)
+    padded = node.graph.pad(split, low=none, high=[0, 0, *high], value=0.0)
     joined = node.reshape(padded, (*shape[:2], *(v.size * v.stride for v in windows)))
     return _cut(node, joined, [0] * len(windows), [v.stride - 1 for v in windows])
 
@@ -153,15 +149,14 @@ def _turned(node: Node, groups: int) -> SSAValue:
     w, shape = node.x(1), node.shape(1)
     rank = len(shape)
     window, channels = shape[2:], shape[0] // groups
-    turned = node.emit(
-        SliceOp,
+    turned = node.graph.slice(
         w,
         starts=[0, 0, *(size - 1 for size in window)],
         sizes=list(shape),
         steps=[1, 1, *(-1 for _ in window)],
     )
     split = node.reshape(turned, (groups, channels, shape[1], *window))
-    swapped = node.emit(TransposeOp, split, perm=[0, 2, 1, *range(3, rank + 1)])
+    swapped = node.graph.transpose(split, perm=[0, 2, 1, *range(3, rank + 1)])
     return node.reshape(swapped, (groups * shape[1], channels, *window))
 
 
@@ -172,7 +167,7 @@ def _cut(node: Node, x: SSAValue, starts: Sequence[int], ends: Sequence[int]) ->
         return x
     low, high = [0, 0, *starts], [0, 0, *ends]
     sizes = [size - a - b for size, a, b in zip(shape, low, high, strict=True)]
-    return node.emit(SliceOp, x, starts=low, sizes=sizes, steps=[1] * len(shape))
+    return node.graph.slice(x, starts=low, sizes=sizes, steps=[1] * len(shape))
 
 
 CONVERTERS: dict[str, Converter] = {"ConvTranspose": _conv_transpose}

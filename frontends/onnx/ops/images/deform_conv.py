@@ -9,9 +9,6 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.matmul import MatmulOp
-from inarch.dialects.graph.shape import SliceOp, TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.images.grid_sample import Sampler, interpolated
 
@@ -43,28 +40,27 @@ def _deform_conv(node: Node) -> SSAValue:
     column = (count, math.prod(taps), math.prod(points))
     positions: list[SSAValue] = []
     for d, place in enumerate(places):
-        start, sizes = [0, 0, d, 0], [*offsets[:2], 1, offsets[3]]
-        move = node.emit(SliceOp, moves, starts=start, sizes=sizes, steps=[1] * 4)
+        move = node.part(moves, 2, d, 1)
         where = node.constant(place.reshape(1, *column[1:]))
-        positions.append(node.emit(AddOp, node.reshape(move, column), where))
+        positions.append(node.graph.add(node.reshape(move, column), where))
     channels = x[1] // parts
     split = node.reshape(node.x(0), (count, channels, math.prod(x[2:])))
-    last = node.emit(TransposeOp, split, perm=[0, 2, 1])
+    last = node.graph.transpose(split, perm=[0, 2, 1])
     data = node.reshape(last, (count * math.prod(x[2:]), channels))
     sampler = Sampler(node, "linear", "zeros", corners=True)
     found = interpolated(sampler, data, positions, x[2:])
     if node.has(4):
         _expect(node, 4, (x[0], parts * math.prod(taps), *points))
-        found = node.emit(MulOp, found, node.reshape(node.x(4), (*column, 1)))
-    matrix = node.emit(TransposeOp, found, perm=[0, 3, 1, 2])
+        found = node.graph.mul(found, node.reshape(node.x(4), (*column, 1)))
+    matrix = node.graph.transpose(found, perm=[0, 3, 1, 2])
     depth = weights[1] * math.prod(taps)
     matrix = node.reshape(matrix, (x[0], groups, depth, math.prod(points)))
     rows = node.reshape(node.x(1), (1, groups, weights[0] // groups, depth))
-    product = node.reshape(node.emit(MatmulOp, rows, matrix), (x[0], weights[0], *points))
+    product = node.reshape(node.graph.matmul(rows, matrix), (x[0], weights[0], *points))
     if not node.has(3):
         return product
     _expect(node, 3, (weights[0],))
-    return node.emit(AddOp, product, node.reshape(node.x(3), (weights[0], *(1 for _ in points))))
+    return node.graph.add(product, node.reshape(node.x(3), (weights[0], *(1 for _ in points))))
 
 
 def _expect(node: Node, index: int, shape: tuple[int, ...]) -> None:

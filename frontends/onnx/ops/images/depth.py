@@ -8,7 +8,6 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.shape import TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 
 
@@ -19,9 +18,7 @@ def _block(node: Node) -> int:
         raise InarchError(f"expected blocksize >= 1, found {block}")
     if len(shape) != 4:
         raise InarchError(f"expected an input [N, C, H, W], found shape {shape}")
-    mode = node.text("mode", "DCR")
-    if mode not in ("DCR", "CRD"):
-        raise InarchError(f"expected mode DCR or CRD, found '{mode}'")
+    node.choice("mode", ("DCR", "CRD"), "DCR")
     return block
 
 
@@ -34,7 +31,7 @@ def _depth_to_space(node: Node) -> SSAValue:
     is_first = node.text("mode", "DCR") == "CRD"
     split = (n, depth, b, b, h, w) if is_first else (n, b, b, depth, h, w)
     perm = [0, 1, 4, 2, 5, 3] if is_first else [0, 3, 4, 1, 5, 2]
-    moved = node.emit(TransposeOp, node.reshape(node.x(), split), perm=perm)
+    moved = node.graph.transpose(node.reshape(node.x(), split), perm=perm)
     return node.reshape(moved, (n, depth, h * b, w * b))
 
 
@@ -45,7 +42,7 @@ def _space_to_depth(node: Node) -> SSAValue:
         raise InarchError(f"expected an image of a multiple of {b} pixels each way, found {h}x{w}")
     perm = [0, 1, 3, 5, 2, 4] if node.text("mode", "DCR") == "CRD" else [0, 3, 5, 1, 2, 4]
     split = node.reshape(node.x(), (n, c, h // b, b, w // b, b))
-    moved = node.emit(TransposeOp, split, perm=perm)
+    moved = node.graph.transpose(split, perm=perm)
     return node.reshape(moved, (n, c * b * b, h // b, w // b))
 
 

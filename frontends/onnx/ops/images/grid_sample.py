@@ -5,22 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from itertools import product
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, ModOp, MulOp, SubOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.clip import ClipOp
-from inarch.dialects.graph.elementwise.logic import EqualOp, LessEqualOp, LogicalAndOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import AbsOp, FloorOp, RoundOp
-from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.op import GraphOp, shape_of
-from inarch.dialects.graph.shape import SliceOp, TransposeOp
+from inarch.dialects.graph.op import shape_of
+from inarch.frontends.building import Graph
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import i64
@@ -53,22 +46,22 @@ class Sampler:
     padding: str
     corners: bool
 
-    def emit(self, kind: type[GraphOp], x: SSAValue, number: SSAValue | float) -> SSAValue:
-        """`kind(x, number)`."""
-        other = number if isinstance(number, SSAValue) else self.node.like(number, x)
-        return self.node.emit(kind, x, other)
+    @property
+    def graph(self) -> Graph:
+        """The ops of the node."""
+        return self.node.graph
 
     def position(self, coordinate: SSAValue, size: int) -> SSAValue:
         """From -1 ... 1 to 0 ... size - 1, the corners or the edges of elements; then padded.
 
         In the order of ONNX's definition: halves are rounded for `nearest`.
         """
-        x = self.emit(AddOp, coordinate, 1.0)
+        x = self.graph.add(coordinate, 1.0)
         if self.corners:
-            x = self.emit(MulOp, self.emit(DivOp, x, 2.0), size - 1.0)
+            x = self.graph.mul(self.graph.div(x, 2.0), size - 1.0)
         else:
-            x = self.emit(DivOp, self.emit(SubOp, self.emit(MulOp, x, float(size)), 1.0), 2.0)
-        x = self.node.emit(RoundOp, x) if self.mode == "nearest" else x
+            x = self.graph.div(self.graph.sub(self.graph.mul(x, float(size)), 1.0), 2.0)
+        x = self.graph.round(x) if self.mode == "nearest" else x
         match self.padding:
             case "border":
                 return self.clamped(x, size)
@@ -83,51 +76,51 @@ class Sampler:
         So do onnxruntime and PyTorch; ONNX's reference (1.23) clamps the point, which is another value.
         """
         reach = 2.0 if self.mode == "cubic" else 0.0
-        return self.node.emit(ClipOp, x, low=-reach, high=size - 1 + reach)
+        return self.graph.clip(x, low=-reach, high=size - 1 + reach)
 
     def reflected(self, x: SSAValue, size: int) -> SSAValue:
         """`x` reflected at the borders until it is between them."""
         low, span = (0.0, size - 1.0) if self.corners else (-0.5, float(size))
         if not span:
-            return self.emit(MulOp, x, 0.0)
+            return self.graph.mul(x, 0.0)
         # A triangle wave of period 2 * span; |x - low| starts it alike on both sides.
-        distance = self.node.emit(AbsOp, self.emit(SubOp, x, low))
-        phase = self.node.emit(ModOp, distance, self.node.like(2 * span, x), fmod=True)
-        back = self.emit(SubOp, self.node.like(2 * span, x), phase)
-        wave = self.node.emit(SelectOp, self.emit(LessEqualOp, phase, span), phase, back)
-        return self.emit(AddOp, wave, low)
+        distance = self.graph.abs(self.graph.sub(x, low))
+        phase = self.graph.mod(distance, 2 * span, fmod=True)
+        back = self.graph.sub(2 * span, phase)
+        wave = self.graph.select(self.graph.less_equal(phase, span), phase, back)
+        return self.graph.add(wave, low)
 
     def taps(self, x: SSAValue, size: int) -> list[_Tap]:
         """The neighbours of each position."""
         if self.mode == "nearest":
             return [self.tap(x, size, None)]
-        first = self.node.emit(FloorOp, x)
-        rest = self.emit(SubOp, x, first)
+        first = self.graph.floor(x)
+        rest = self.graph.sub(x, first)
         return [
-            self.tap(self.emit(AddOp, first, float(offset)), size, self.weight(rest, offset))
+            self.tap(self.graph.add(first, float(offset)), size, self.weight(rest, offset))
             for offset in ((0, 1) if self.mode == "linear" else (-1, 0, 1, 2))
         ]
 
     def tap(self, x: SSAValue, size: int, weight: SSAValue | None) -> _Tap:
         """The neighbour at a whole position, which may be outside."""
         if self.padding == "reflection":
-            x = self.node.emit(RoundOp, self.reflected(x, size))
-        within = self.node.emit(ClipOp, x, low=0.0, high=float(size - 1))
-        index = self.node.emit(CastOp, within, to=i64)
-        inside = self.node.emit(EqualOp, within, x) if self.padding == "zeros" else None
+            x = self.graph.round(self.reflected(x, size))
+        within = self.graph.clip(x, low=0.0, high=float(size - 1))
+        index = self.graph.cast(within, to=i64)
+        inside = self.graph.equal(within, x) if self.padding == "zeros" else None
         return _Tap(index, weight, inside)
 
     def weight(self, rest: SSAValue, offset: int) -> SSAValue:
         """The kernel at the distance from a neighbour; `rest` is the distance from the first."""
-        distance = self.node.emit(AbsOp, self.emit(SubOp, rest, float(offset)))
+        distance = self.graph.abs(self.graph.sub(rest, float(offset)))
         if self.mode == "linear":
-            return self.emit(SubOp, self.node.like(1, rest), distance)
+            return self.graph.sub(1, distance)
         a = _CUBIC
         near = offset in (0, 1)
         factors = (a + 2, -(a + 3), 0.0, 1.0) if near else (a, -5 * a, 8 * a, -4 * a)
         result: SSAValue = self.node.like(factors[0], rest)
         for factor in factors[1:]:
-            result = self.emit(AddOp, self.emit(MulOp, result, distance), factor)
+            result = self.graph.add(self.graph.mul(result, distance), factor)
         return result
 
 
@@ -164,18 +157,12 @@ def _sample(sampler: Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSAV
     rank = len(sizes)
     positions: list[SSAValue] = []
     for d, size in enumerate(sizes):
-        part = node.emit(
-            SliceOp,
-            node.x(1),
-            starts=[*(0 for _ in points), rank - 1 - d],  # the grid has the last dimension first
-            sizes=[*points, 1],
-            steps=[1] * len(grid),
-        )
+        part = node.part(node.x(1), -1, rank - 1 - d, 1)  # the grid has the last dimension first
         positions.append(sampler.position(node.reshape(part, points), size))
-    last = node.emit(TransposeOp, node.x(0), perm=[0, *range(2, rank + 2), 1])
+    last = node.graph.transpose(node.x(0), perm=[0, *range(2, rank + 2), 1])
     data = node.reshape(last, (x[0] * math.prod(sizes), x[1]))
     total = interpolated(sampler, data, positions, sizes)
-    return node.emit(TransposeOp, total, perm=[0, rank + 1, *range(1, rank + 1)])
+    return node.graph.transpose(total, perm=[0, rank + 1, *range(1, rank + 1)])
 
 
 def interpolated(
@@ -196,18 +183,18 @@ def interpolated(
         flat = base
         for d, tap in enumerate(combination):
             step = math.prod(sizes[d + 1 :])
-            flat = sampler.emit(AddOp, flat, sampler.emit(MulOp, tap.index, step))
-        part = node.emit(GatherOp, data, flat, axis=0)
+            flat = sampler.graph.add(flat, sampler.graph.mul(tap.index, step))
+        part = node.graph.gather(data, flat, axis=0)
         column = (*points, 1)
         if inside := [tap.inside for tap in combination if tap.inside is not None]:
             # Not a weight of 0: infinity times 0 is no number.
-            all_inside = reduce(partial(node.emit, LogicalAndOp), inside)
+            all_inside = reduce(node.graph.logical_and, inside)
             mask = node.reshape(all_inside, column)
-            part = node.emit(SelectOp, mask, part, node.like(0, part))
+            part = node.graph.select(mask, part, 0)
         if weights := [tap.weight for tap in combination if tap.weight is not None]:
-            weight = node.reshape(reduce(partial(node.emit, MulOp), weights), column)
-            part = node.emit(MulOp, part, node.cast_like(weight, part))
-        total = part if total is None else node.emit(AddOp, total, part)
+            weight = node.reshape(reduce(node.graph.mul, weights), column)
+            part = node.graph.mul(part, node.cast_like(weight, part))
+        total = part if total is None else node.graph.add(total, part)
     assert total is not None  # every dimension has a neighbour
     return total
 

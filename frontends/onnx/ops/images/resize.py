@@ -9,21 +9,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import reduce
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.gather import GatherOp
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _COORDINATES = (
     "align_corners",
@@ -135,25 +129,22 @@ def _along(node: Node, x: SSAValue, method: _Method, axis: _Axis) -> SSAValue:
     column = [axis.result if d == axis.index else 1 for d in range(rank)]
     if method.mode == "nearest":
         indices = np.clip(positions.nearest(method.nearest), 0, max(axis.size - 1, 0))
-        result = node.emit(GatherOp, x, node.constant(indices), axis=axis.index)
+        result = node.graph.gather(x, node.constant(indices), axis=axis.index)
     else:
         indices, weights = _taps(positions, method, axis)
         parts = [
-            node.emit(
-                MulOp,
-                node.emit(GatherOp, x, node.constant(taken), axis=axis.index),
+            node.graph.mul(
+                node.graph.gather(x, node.constant(taken), axis=axis.index),
                 node.constant(weight.astype(node.dtype().numpy).reshape(column)),
             )
             for taken, weight in zip(indices, weights, strict=True)
         ]
-        result, *rest = parts
-        for part in rest:
-            result = node.emit(AddOp, result, part)
+        result = reduce(node.graph.add, parts)
     outside = positions.outside(axis.size)
     if method.coordinates != "tf_crop_and_resize" or not outside.any():
         return result
     mask = node.constant(outside.reshape(column))
-    return node.emit(SelectOp, mask, node.like(method.outside, result), result)
+    return node.graph.select(mask, method.outside, result)
 
 
 @dataclass(frozen=True)
@@ -282,12 +273,8 @@ def _axes(node: Node, method: _Method) -> list[_Axis]:
     if min(sizes) < 0 or any(size and not shape[d] for d, size in zip(names, sizes, strict=True)):
         raise InarchError(f"expected sizes that {shape} can be resized to, found {sizes}")
     ratios = [Fraction(size, max(shape[d], 1)) for d, size in zip(names, sizes, strict=True)]
-    policy = node.text("keep_aspect_ratio_policy", "stretch")
-    if policy not in ("stretch", "not_larger", "not_smaller"):
-        raise InarchError(
-            "expected keep_aspect_ratio_policy stretch, not_larger or not_smaller, "
-            f"found '{policy}'"
-        )
+    policies = ("stretch", "not_larger", "not_smaller")
+    policy = node.choice("keep_aspect_ratio_policy", policies, "stretch")
     if policy != "stretch":
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
         ratios = [ratio] * len(names)

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import (
-    AddOp,
-    DivOp,
-    MaximumOp,
-    MinimumOp,
-    MulOp,
-    SubOp,
-)
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import LessEqualOp, LogicalAndOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import FloorOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMeanOp
-from inarch.dialects.graph.shape import SliceOp, TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import i64
@@ -68,92 +54,74 @@ def _roi_align(node: Node) -> SSAValue:
     shares = _shares(node, rows, columns)
     cells = (rois[0], sizes[0], ratio, sizes[1], ratio, image[1])
     if mode == "avg":
-        total = shares[0]
-        for share in shares[1:]:
-            total = node.emit(AddOp, total, share)
-        found = node.emit(ReduceMeanOp, node.reshape(total, cells), axes=[2, 4], keepdims=False)
+        total = reduce(node.graph.add, shares)
+        found = node.graph.reduce_mean(node.reshape(total, cells), axes=[2, 4], keepdims=False)
     else:
-        largest = shares[0]
-        for share in shares[1:]:
-            largest = node.emit(MaximumOp, largest, share)
-        found = node.emit(ReduceMaxOp, node.reshape(largest, cells), axes=[2, 4], keepdims=False)
-    return node.emit(TransposeOp, found, perm=[0, 3, 1, 2])
+        largest = reduce(node.graph.maximum, shares)
+        found = node.graph.reduce_max(node.reshape(largest, cells), axes=[2, 4], keepdims=False)
+    return node.graph.transpose(found, perm=[0, 3, 1, 2])
 
 
 def _points(node: Node, axis: int, size: int, cells: int, ratio: int) -> _Points:
     """The points of all regions along an axis: 0 is x, 1 is y."""
     rois = node.x(1)
-    mode = node.text("coordinate_transformation_mode", _MODES[node.opset < 16])
-    if mode not in _MODES:
-        raise InarchError(
-            f"expected coordinate_transformation_mode {' or '.join(_MODES)}, found '{mode}'"
-        )
-    half = mode == "half_pixel"
+    usual = _MODES[node.opset < 16]
+    half = node.choice("coordinate_transformation_mode", _MODES, usual) == "half_pixel"
     scale, offset = node.like(node.float("spatial_scale", 1.0), rois), node.like(half / 2, rois)
     begin, end = (
-        node.emit(SubOp, node.emit(MulOp, _column(node, rois, axis + at), scale), offset)
+        node.graph.sub(node.graph.mul(node.part(rois, 1, axis + at, 1), scale), offset)
         for at in (0, 2)
     )
-    extent = node.emit(SubOp, end, begin)
+    extent = node.graph.sub(end, begin)
     if not half:
-        extent = node.emit(MaximumOp, extent, node.like(1, rois))
-    cell = node.emit(DivOp, extent, node.like(cells, rois))
+        extent = node.graph.maximum(extent, 1)
+    cell = node.graph.div(extent, cells)
     node.room(cells, ratio)
     steps = np.arange(cells).reshape(-1, 1) + (np.arange(ratio) + 0.5) / ratio
     steps = node.constant(steps.reshape(1, -1).astype(node.dtype(1).numpy))
-    at = node.emit(AddOp, begin, node.emit(MulOp, cell, steps))
+    at = node.graph.add(begin, node.graph.mul(cell, steps))
     return _between(node, at, size)
 
 
 def _between(node: Node, at: SSAValue, size: int) -> _Points:
     low, high, zero = node.like(-1, at), node.like(size, at), node.like(0, at)
-    near = node.emit(
-        LogicalAndOp, node.emit(LessEqualOp, low, at), node.emit(LessEqualOp, at, high)
-    )
+    near = node.graph.logical_and(node.graph.less_equal(low, at), node.graph.less_equal(at, high))
     last = node.like(size - 1, at)
-    inside = node.emit(MinimumOp, node.emit(MaximumOp, at, zero), last)
-    before = node.emit(FloorOp, inside)
-    behind = node.emit(MinimumOp, node.emit(AddOp, before, node.like(1, at)), last)
-    share = node.emit(SubOp, inside, before)
-    weights = (node.emit(SubOp, node.like(1, at), share), share)
-    first, second = (node.emit(SelectOp, near, weight, zero) for weight in weights)
-    pixels = [node.emit(CastOp, place, to=i64) for place in (before, behind)]
+    inside = node.graph.minimum(node.graph.maximum(at, zero), last)
+    before = node.graph.floor(inside)
+    behind = node.graph.minimum(node.graph.add(before, 1), last)
+    share = node.graph.sub(inside, before)
+    weights = (node.graph.sub(1, share), share)
+    first, second = (node.graph.select(near, weight, zero) for weight in weights)
+    pixels = [node.graph.cast(place, to=i64) for place in (before, behind)]
     return _Points((pixels[0], pixels[1]), (first, second))
-
-
-def _column(node: Node, rois: SSAValue, index: int) -> SSAValue:
-    """One number of each region, [regions, 1]."""
-    count = shape_of(rois)[0]
-    return node.emit(SliceOp, rois, starts=[0, index], sizes=[count, 1], steps=[1, 1])
 
 
 def _shares(node: Node, rows: _Points, columns: _Points) -> Sequence[SSAValue]:
     """What the four pixels around give to each point, [regions, rows, columns, channels]."""
     batch, channels, height, width = node.shape(0)
-    last = node.emit(TransposeOp, node.x(0), perm=[0, 2, 3, 1])
+    last = node.graph.transpose(node.x(0), perm=[0, 2, 3, 1])
     flat = node.reshape(last, (batch * height * width, channels))
     regions = node.shape(1)[0]
     node.indexes(node.x(2), batch, wraps=False)
-    images = node.emit(CastOp, node.x(2), to=i64)
-    begins = node.emit(MulOp, images, node.like(height * width, images))
+    images = node.graph.cast(node.x(2), to=i64)
+    begins = node.graph.mul(images, height * width)
     found: list[SSAValue] = []
     for row, up in zip(rows.pixels, rows.weights, strict=True):
-        line = node.emit(MulOp, row, node.like(width, row))
-        line = node.emit(AddOp, line, node.reshape(begins, (regions, 1)))
+        line = node.graph.mul(row, width)
+        line = node.graph.add(line, node.reshape(begins, (regions, 1)))
         count = shape_of(line)[1]
         for column, along in zip(columns.pixels, columns.weights, strict=True):
             more = shape_of(column)[1]
-            places = node.emit(
-                AddOp,
+            places = node.graph.add(
                 node.reshape(line, (regions, count, 1)),
                 node.reshape(column, (regions, 1, more)),
             )
-            weight = node.emit(
-                MulOp,
+            weight = node.graph.mul(
                 node.reshape(up, (regions, count, 1, 1)),
                 node.reshape(along, (regions, 1, more, 1)),
             )
-            found.append(node.emit(MulOp, node.emit(GatherOp, flat, places, axis=0), weight))
+            found.append(node.graph.mul(node.graph.gather(flat, places, axis=0), weight))
     return found
 
 

@@ -9,23 +9,6 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import (
-    AddOp,
-    DivOp,
-    MaximumOp,
-    MinimumOp,
-    MulOp,
-    SubOp,
-)
-from inarch.dialects.graph.elementwise.logic import (
-    EqualOp,
-    GreaterOp,
-    LogicalAndOp,
-    LogicalOrOp,
-)
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.reduce import ArgMaxOp, ReduceMaxOp, ReduceSumOp
-from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.elements.where_true import Places, integer
 from inarch.frontends.onnx.regions.repeat import repeat
@@ -64,11 +47,11 @@ def _suppression(node: Node) -> SSAValue:
     # [iterations, batch, classes] -> [batch, classes, iterations], as they are listed.
     size = batch * classes * most
     order = [
-        node.reshape(node.emit(TransposeOp, each, perm=[1, 2, 0]), (size, *last))
+        node.reshape(node.graph.transpose(each, perm=[1, 2, 0]), (size, *last))
         for each, last in ((found, (1,)), (taken, ()))
     ]
     pairs = np.indices((batch, classes, most)).reshape(3, size)[:2].T.astype(np.int64)
-    rows = node.emit(ConcatOp, node.constant(pairs), order[0], axis=1)
+    rows = node.graph.concat(node.constant(pairs), order[0], axis=1)
     return Places.of(node, order[1]).taken(node, rows)
 
 
@@ -80,9 +63,7 @@ def _corners(node: Node) -> _Boxes:
     batch, n, _ = node.shape(0)
 
     def column(at: int) -> SSAValue:
-        sizes = [batch, n, 1]
-        one = node.emit(SliceOp, node.x(0), starts=[0, 0, at], sizes=sizes, steps=[1] * 3)
-        return node.reshape(one, (batch, 1, n))
+        return node.reshape(node.part(node.x(0), 2, at, 1), (batch, 1, n))
 
     columns = [column(at) for at in range(4)]
     low: list[SSAValue] = []
@@ -90,14 +71,14 @@ def _corners(node: Node) -> _Boxes:
     half = node.constant(np.array(0.5, np.float32))
     for at in range(2):
         if node.int("center_point_box", 0):
-            middle, side = columns[at], node.emit(MulOp, columns[at + 2], half)
-            pair = node.emit(SubOp, middle, side), node.emit(AddOp, middle, side)
+            middle, side = columns[at], node.graph.mul(columns[at + 2], half)
+            pair = node.graph.sub(middle, side), node.graph.add(middle, side)
         else:
             pair = columns[at], columns[at + 2]
-        low.append(node.emit(MinimumOp, *pair))
-        high.append(node.emit(MaximumOp, *pair))
-    sides = [node.emit(SubOp, b, a) for a, b in zip(low, high, strict=True)]
-    return _Boxes((low[0], low[1]), (high[0], high[1]), node.emit(MulOp, *sides))
+        low.append(node.graph.minimum(*pair))
+        high.append(node.graph.maximum(*pair))
+    sides = [node.graph.sub(b, a) for a, b in zip(low, high, strict=True)]
+    return _Boxes((low[0], low[1]), (high[0], high[1]), node.graph.mul(*sides))
 
 
 def _selected(node: Node, boxes: _Boxes, most: int) -> tuple[SSAValue, SSAValue]:
@@ -106,7 +87,7 @@ def _selected(node: Node, boxes: _Boxes, most: int) -> tuple[SSAValue, SSAValue]
     never = node.constant(np.array(-np.inf, np.float32))
     least = node.reshape(node.x(4), ()) if node.has(4) else never
     # A score that is NaN is above none.
-    scores = node.emit(SelectOp, node.emit(GreaterOp, node.x(1), least), node.x(1), never)
+    scores = node.graph.select(node.graph.greater(node.x(1), least), node.x(1), never)
     limit = node.constant(np.array(0, np.float32))
     if node.has(3):
         limit = node.reshape(node.x(3), ())
@@ -115,20 +96,20 @@ def _selected(node: Node, boxes: _Boxes, most: int) -> tuple[SSAValue, SSAValue]
 
     def iteration(number: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
         left, found, taken = states
-        best = node.emit(ArgMaxOp, left, axis=2, keepdims=True)
-        top = node.emit(ReduceMaxOp, left, axes=[2], keepdims=True)
-        is_there = node.emit(GreaterOp, top, never)
-        is_best = node.emit(EqualOp, numbers, best)
+        best = node.graph.argmax(left, axis=2, keepdims=True)
+        top = node.graph.reduce_max(left, axes=[2], keepdims=True)
+        is_there = node.graph.greater(top, never)
+        is_best = node.graph.equal(numbers, best)
         drops = _overlaps(node, boxes, is_best, limit)
-        gone = node.emit(LogicalAndOp, is_there, node.emit(LogicalOrOp, is_best, drops))
-        left = node.emit(SelectOp, gone, never, left)
-        is_now = node.emit(EqualOp, iterations, number)
+        gone = node.graph.logical_and(is_there, node.graph.logical_or(is_best, drops))
+        left = node.graph.select(gone, never, left)
+        is_now = node.graph.equal(iterations, number)
         flat = (1, batch, classes)
-        found = node.emit(SelectOp, is_now, node.reshape(best, flat), found)
-        now = node.emit(LogicalAndOp, is_now, node.reshape(is_there, flat))
-        taken = node.emit(LogicalOrOp, taken, now)
-        rest = node.emit(ReduceMaxOp, left, axes=[0, 1, 2], keepdims=False)
-        return [node.emit(GreaterOp, rest, never), left, found, taken]
+        found = node.graph.select(is_now, node.reshape(best, flat), found)
+        now = node.graph.logical_and(is_now, node.reshape(is_there, flat))
+        taken = node.graph.logical_or(taken, now)
+        rest = node.graph.reduce_max(left, axes=[0, 1, 2], keepdims=False)
+        return [node.graph.greater(rest, never), left, found, taken]
 
     states = [
         node.broadcast(scores, shape),
@@ -146,20 +127,20 @@ def _overlaps(node: Node, boxes: _Boxes, is_best: SSAValue, limit: SSAValue) -> 
     zero = node.constant(np.array(0, np.float32))
 
     def of_best(values: SSAValue) -> SSAValue:
-        only = node.emit(SelectOp, is_best, values, zero)
-        return node.emit(ReduceSumOp, only, axes=[2], keepdims=True)
+        only = node.graph.select(is_best, values, zero)
+        return node.graph.reduce_sum(only, axes=[2], keepdims=True)
 
     sides: list[SSAValue] = []
     for low, high in zip(boxes.low, boxes.high, strict=True):
-        begin = node.emit(MaximumOp, low, of_best(low))
-        end = node.emit(MinimumOp, high, of_best(high))
-        sides.append(node.emit(MaximumOp, node.emit(SubOp, end, begin), zero))
-    shared = node.emit(MulOp, *sides)
-    both = node.emit(SubOp, node.emit(AddOp, boxes.area, of_best(boxes.area)), shared)
+        begin = node.graph.maximum(low, of_best(low))
+        end = node.graph.minimum(high, of_best(high))
+        sides.append(node.graph.maximum(node.graph.sub(end, begin), zero))
+    shared = node.graph.mul(*sides)
+    both = node.graph.sub(node.graph.add(boxes.area, of_best(boxes.area)), shared)
     # Nothing shared is no overlap, also of boxes without an area.
-    share = node.emit(DivOp, shared, both)
-    return node.emit(
-        LogicalAndOp, node.emit(GreaterOp, shared, zero), node.emit(GreaterOp, share, limit)
+    share = node.graph.div(shared, both)
+    return node.graph.logical_and(
+        node.graph.greater(shared, zero), node.graph.greater(share, limit)
     )
 
 

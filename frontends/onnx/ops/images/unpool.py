@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
-from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.places.scatter import ScatterElementsOp
-from inarch.dialects.graph.reduce import ReduceSumOp
-from inarch.dialects.graph.shape import ConcatOp, PadOp
+from inarch.core.lazy import Array, np
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 
 def _max_unpool(node: Node) -> SSAValue:
@@ -52,8 +44,7 @@ def _max_unpool(node: Node) -> SSAValue:
     image = (*shape[:2], *sizes)
     node.indexes(node.x(1), math.prod(image), wraps=False)
     zero, count = node.like(0, node.x()), math.prod(shape)
-    found = node.emit(
-        ScatterElementsOp,
+    found = node.graph.scatter_elements(
         node.broadcast(zero, (math.prod(image),)),
         node.reshape(node.x(1), (count,)),
         node.reshape(node.x(), (count,)),
@@ -73,7 +64,7 @@ def _enlarged(node: Node, x: SSAValue, shape: tuple[int, ...]) -> SSAValue:
         raise NotSupportedError(f"output_shape {wanted}, smaller than {list(shape)}")
     if not any(more):
         return x
-    return node.emit(PadOp, x, low=[0 for _ in shape], high=more, value=0.0)
+    return node.graph.pad(x, low=[0 for _ in shape], high=more, value=0.0)
 
 
 def _col2im(node: Node) -> SSAValue:
@@ -109,9 +100,9 @@ def _col2im(node: Node) -> SSAValue:
     planes = (shape[0] * (shape[1] // taps), taps * count)
     flat = node.reshape(node.x(), planes)
     column = node.broadcast(node.like(0, flat), (planes[0], 1))
-    joined = node.emit(ConcatOp, flat, column, axis=1)
-    each = node.emit(GatherOp, joined, node.constant(sources), axis=1)
-    total = node.emit(ReduceSumOp, each, axes=[2], keepdims=False)
+    joined = node.graph.concat(flat, column, axis=1)
+    each = node.graph.gather(joined, node.constant(sources), axis=1)
+    total = node.graph.reduce_sum(each, axes=[2], keepdims=False)
     return node.reshape(total, (shape[0], shape[1] // taps, *image))
 
 

@@ -8,11 +8,6 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.elementwise.arithmetic import MulOp, PowOp
-from inarch.dialects.graph.elementwise.unary import AbsOp
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
-from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 
@@ -24,13 +19,13 @@ def conv(node: Node) -> SSAValue:
         raise InarchError(f"expected kernel_shape = {list(window)} as in W, found {given}")
     properties = sliding(node, window)
     operands = [node.x(index) for index in range(3) if index < 2 or node.has(index)]
-    return node.emit(ConvOp, *operands, groups=node.int("group", 1), **properties)
+    return node.graph.conv(*operands, groups=node.int("group", 1), **properties)
 
 
 def _max_pool(node: Node) -> SSAValue:
     window = node.ints("kernel_shape")
     ceil = node.flag("ceil_mode", default=False)
-    return node.emit(MaxPoolOp, node.x(), window=window, ceil_mode=ceil, **sliding(node, window))
+    return node.graph.max_pool(node.x(), window=window, ceil_mode=ceil, **sliding(node, window))
 
 
 def _average_pool(node: Node) -> SSAValue:
@@ -40,8 +35,7 @@ def _average_pool(node: Node) -> SSAValue:
 def average_pool(node: Node, x: SSAValue) -> SSAValue:
     """`graph.avg_pool` of x, which has the shape of input 0."""
     window = node.ints("kernel_shape")
-    return node.emit(
-        AvgPoolOp,
+    return node.graph.avg_pool(
         x,
         window=window,
         ceil_mode=node.flag("ceil_mode", default=False),
@@ -57,16 +51,15 @@ def _lp_pool(node: Node) -> SSAValue:
         raise InarchError(f"expected p >= 1, found {order}")
     if node.flag("ceil_mode", default=False):
         raise NotSupportedError("ceil_mode")  # whose last windows have another size
-    x = node.emit(AbsOp, node.x())
-    mean = node.emit(
-        AvgPoolOp,
-        x if order == 1 else node.emit(PowOp, x, node.like(order, x)),
+    x = node.graph.abs(node.x())
+    mean = node.graph.avg_pool(
+        x if order == 1 else node.graph.pow(x, order),
         window=window,
         count_include_pad=True,
         **sliding(node, window),
     )
-    total = node.emit(MulOp, mean, node.like(math.prod(window), x))
-    return total if order == 1 else node.emit(PowOp, total, node.like(1 / order, x))
+    total = node.graph.mul(mean, math.prod(window))
+    return total if order == 1 else node.graph.pow(total, 1 / order)
 
 
 def _global_lp_pool(node: Node) -> SSAValue:
@@ -74,10 +67,10 @@ def _global_lp_pool(node: Node) -> SSAValue:
     order, axes = node.int("p", 2), list(range(2, len(node.shape())))
     if order < 1:
         raise InarchError(f"expected p >= 1, found {order}")
-    x = node.emit(AbsOp, node.x())
-    powers = x if order == 1 else node.emit(PowOp, x, node.like(order, x))
-    total = node.emit(ReduceSumOp, powers, axes=axes, keepdims=True)
-    return total if order == 1 else node.emit(PowOp, total, node.like(1 / order, x))
+    x = node.graph.abs(node.x())
+    powers = x if order == 1 else node.graph.pow(x, order)
+    total = node.graph.reduce_sum(powers, axes=axes, keepdims=True)
+    return total if order == 1 else node.graph.pow(total, 1 / order)
 
 
 def sliding(node: Node, window: Sequence[int]) -> dict[str, Sequence[int]]:
@@ -113,7 +106,7 @@ def sliding(node: Node, window: Sequence[int]) -> dict[str, Sequence[int]]:
     return {"strides": strides, "pads": pads, "dilations": dilations}
 
 
-def _global(kind: type[ReduceMaxOp | ReduceMeanOp]) -> Converter:
+def _global(kind: str) -> Converter:
     def convert(node: Node) -> SSAValue:
         axes = range(2, len(node.shape()))
         return node.emit(kind, node.x(), axes=list(axes), keepdims=True)
@@ -124,9 +117,9 @@ def _global(kind: type[ReduceMaxOp | ReduceMeanOp]) -> Converter:
 CONVERTERS: dict[str, Converter] = {
     "AveragePool": _average_pool,
     "Conv": conv,
-    "GlobalAveragePool": _global(ReduceMeanOp),
+    "GlobalAveragePool": _global("reduce_mean"),
     "GlobalLpPool": _global_lp_pool,
-    "GlobalMaxPool": _global(ReduceMaxOp),
+    "GlobalMaxPool": _global("reduce_max"),
     "LpPool": _lp_pool,
     "MaxPool": _max_pool,
 }

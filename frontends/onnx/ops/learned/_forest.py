@@ -8,41 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
-from inarch.dialects.graph.elementwise.logic import (
-    EqualOp,
-    GreaterEqualOp,
-    GreaterOp,
-    LessEqualOp,
-    LessOp,
-    LogicalAndOp,
-    LogicalOrOp,
-    NotEqualOp,
-)
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.op import GraphOp, shape_of
-from inarch.dialects.graph.reduce import ReduceMaxOp
+from inarch.core.lazy import Array, np
+from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Node
-from inarch.frontends.onnx.ops.learned._scores import cast
 from inarch.frontends.onnx.regions.scan import scan
 
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
-
-MODES: dict[str, type[GraphOp]] = {
-    "BRANCH_LEQ": LessEqualOp,
-    "BRANCH_LT": LessOp,
-    "BRANCH_GTE": GreaterEqualOp,
-    "BRANCH_GT": GreaterOp,
-    "BRANCH_EQ": EqualOp,
-    "BRANCH_NEQ": NotEqualOp,
+MODES: dict[str, str] = {
+    "BRANCH_LEQ": "less_equal",
+    "BRANCH_LT": "less",
+    "BRANCH_GTE": "greater_equal",
+    "BRANCH_GT": "greater",
+    "BRANCH_EQ": "equal",
+    "BRANCH_NEQ": "not_equal",
 }
 """How a feature is compared with the value of its node, in the order of their numbers."""
 
@@ -103,23 +84,23 @@ def walk(node: Node, x: SSAValue, forest: Forest) -> SSAValue:
     here = node.broadcast(node.constant(forest.roots.reshape(1, trees)), (rows, trees))
     first = node.constant(np.array(branches, np.int32))
     if depth == 0:
-        return node.emit(SubOp, here, first)
+        return node.graph.sub(here, first)
     tables = _tables(node, forest)
     flat = node.reshape(x, (rows * width,))
     begins = node.constant((np.arange(rows) * width).astype(np.int32).reshape(rows, 1))
 
     def iteration(states: Sequence[SSAValue], _: Sequence[SSAValue]) -> list[SSAValue]:
         at = states[0]
-        feature = node.emit(GatherOp, tables["features"], at, axis=0)
-        value = node.emit(GatherOp, flat, node.emit(AddOp, feature, begins), axis=0)
+        feature = node.graph.gather(tables["features"], at, axis=0)
+        value = node.graph.gather(flat, node.graph.add(feature, begins), axis=0)
         holds = _holds(node, forest, tables, at, value)
         two = node.constant(np.array(2, np.int32))
-        pair = node.emit(AddOp, node.emit(MulOp, at, two), cast(node, holds, "i32"))
-        return [node.emit(GatherOp, tables["children"], pair, axis=0)]
+        pair = node.graph.add(node.graph.mul(at, two), node.cast(holds, "i32"))
+        return [node.graph.gather(tables["children"], pair, axis=0)]
 
     found = scan(node, depth, [here], [], iteration, ([], []))
     assert found is not None, "an iteration is not converted but built"
-    return node.emit(SubOp, found[0], first)
+    return node.graph.sub(found[0], first)
 
 
 def _tables(node: Node, forest: Forest) -> dict[str, SSAValue]:
@@ -147,13 +128,13 @@ def _holds(
     first, *others = [int(mode) for mode in np.unique(forest.modes)]
     holds = _compared(node, tables, at, value, first)
     for other in others:
-        mode = node.emit(GatherOp, tables["modes"], at, axis=0)
-        chosen = node.emit(EqualOp, mode, node.constant(np.array(other, np.int32)))
-        holds = node.emit(SelectOp, chosen, _compared(node, tables, at, value, other), holds)
+        mode = node.graph.gather(tables["modes"], at, axis=0)
+        chosen = node.graph.equal(mode, node.constant(np.array(other, np.int32)))
+        holds = node.graph.select(chosen, _compared(node, tables, at, value, other), holds)
     if "missing" in tables:
-        is_nan = node.emit(NotEqualOp, value, value)
-        goes = node.emit(GatherOp, tables["missing"], at, axis=0)
-        holds = node.emit(LogicalOrOp, holds, node.emit(LogicalAndOp, is_nan, goes))
+        is_nan = node.graph.not_equal(value, value)
+        goes = node.graph.gather(tables["missing"], at, axis=0)
+        holds = node.graph.logical_or(holds, node.graph.logical_and(is_nan, goes))
     return holds
 
 
@@ -162,9 +143,9 @@ def _compared(
 ) -> SSAValue:
     """The comparison of one mode, with the numbers of each node."""
     if mode != MEMBER:
-        limit = node.emit(GatherOp, tables["values"], at, axis=0)
+        limit = node.graph.gather(tables["values"], at, axis=0)
         return node.emit(list(MODES.values())[mode], value, limit)
-    members = node.emit(GatherOp, tables["sets"], at, axis=0)
-    equal = node.emit(EqualOp, node.reshape(value, (*shape_of(value), 1)), members)
-    any_of = node.emit(ReduceMaxOp, cast(node, equal, "ui8"), axes=[2], keepdims=False)
-    return cast(node, any_of, "i1")
+    members = node.graph.gather(tables["sets"], at, axis=0)
+    equal = node.graph.equal(node.reshape(value, (*shape_of(value), 1)), members)
+    any_of = node.graph.reduce_max(node.cast(equal, "ui8"), axes=[2], keepdims=False)
+    return node.cast(any_of, "i1")

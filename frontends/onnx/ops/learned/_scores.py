@@ -6,35 +6,14 @@ The formulas are those of onnxruntime's `core/providers/cpu/ml/ml_common.h`; sco
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
-from inarch.dialects.graph.composites.softmax import SoftmaxOp
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, MulOp, SubOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import LessOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import (
-    AbsOp,
-    ExpOp,
-    LogOp,
-    NegOp,
-    SigmoidOp,
-    SqrtOp,
-)
-from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceSumOp
-from inarch.dialects.graph.shape import ConcatOp
+from inarch.core.lazy import Array, np
+from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.report import NotSupportedError
-from inarch.ir.types import mlir_type
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
@@ -48,19 +27,7 @@ function and its inverse", 2008."""
 
 def transform_of(node: Node) -> str:
     """The attribute `post_transform`, one of TRANSFORMS."""
-    found = node.text("post_transform", "NONE")
-    if found not in TRANSFORMS:
-        raise InarchError(
-            f"expected post_transform {', '.join(TRANSFORMS[:-1])} or {TRANSFORMS[-1]}, found '{found}'"
-        )
-    return found
-
-
-def cast(node: Node, value: SSAValue, dtype: str) -> SSAValue:
-    """`value` in another dtype; itself when it has that."""
-    if tensor_dtype(value).name == dtype:
-        return value
-    return node.emit(CastOp, value, to=mlir_type(dtype))
+    return node.choice("post_transform", TRANSFORMS, "NONE")
 
 
 def rows_of(node: Node) -> SSAValue:
@@ -74,9 +41,9 @@ def rows_of(node: Node) -> SSAValue:
 def transformed(node: Node, scores: SSAValue, transform: str) -> SSAValue:
     """Scores [rows, classes] after one of TRANSFORMS."""
     if transform == "LOGISTIC":
-        return node.emit(SigmoidOp, scores)
+        return node.graph.sigmoid(scores)
     if transform == "SOFTMAX":
-        return node.emit(SoftmaxOp, scores, axis=1)
+        return node.graph.softmax(scores, axis=1)
     if transform == "SOFTMAX_ZERO":
         return _softmax_zero(node, scores)
     return _probit(node, scores) if transform == "PROBIT" else scores
@@ -91,32 +58,30 @@ def finished(node: Node, scores: SSAValue, transform: str) -> SSAValue:
 
 def _softmax_zero(node: Node, scores: SSAValue) -> SSAValue:
     """`exp(x - m) / sum` with m the maximum; where x is 0, `x * exp(-m) / sum`, and not in the sum."""
-    largest = node.emit(ReduceMaxOp, scores, axes=[1], keepdims=True)
-    powers = node.emit(ExpOp, node.emit(SubOp, scores, largest))
+    largest = node.graph.reduce_max(scores, axes=[1], keepdims=True)
+    powers = node.graph.exp(node.graph.sub(scores, largest))
     zero = node.like(0, scores)
-    counts = node.emit(LessOp, node.like(_NEAR_ZERO, scores), node.emit(AbsOp, scores))
-    total = node.emit(
-        ReduceSumOp, node.emit(SelectOp, counts, powers, zero), axes=[1], keepdims=True
-    )
-    small = node.emit(MulOp, scores, node.emit(ExpOp, node.emit(NegOp, largest)))
-    return node.emit(DivOp, node.emit(SelectOp, counts, powers, small), total)
+    counts = node.graph.less(_NEAR_ZERO, node.graph.abs(scores))
+    total = node.graph.reduce_sum(node.graph.select(counts, powers, zero), axes=[1], keepdims=True)
+    small = node.graph.mul(scores, node.graph.exp(node.graph.neg(largest)))
+    return node.graph.div(node.graph.select(counts, powers, small), total)
 
 
 def _probit(node: Node, scores: SSAValue) -> SSAValue:
     """`sqrt(2) * erfinv(2 x - 1)`, by Winitzki's approximation of erfinv."""
-    x = node.emit(SubOp, node.emit(MulOp, scores, node.like(2, scores)), node.like(1, scores))
+    x = node.graph.sub(node.graph.mul(scores, 2), 1)
     one = node.like(1, x)
-    inside = node.emit(MulOp, node.emit(SubOp, one, x), node.emit(AddOp, one, x))
-    log = node.emit(LogOp, inside)
+    inside = node.graph.mul(node.graph.sub(one, x), node.graph.add(one, x))
+    log = node.graph.log(inside)
     # Onnxruntime has pi as 3.14159 here.
     shift = node.like(2 / (3.14159 * _WINITZKI), x)
-    v = node.emit(AddOp, shift, node.emit(MulOp, log, node.like(0.5, x)))
-    ratio = node.emit(MulOp, log, node.like(1 / _WINITZKI, x))
-    root = node.emit(SqrtOp, node.emit(SubOp, node.emit(MulOp, v, v), ratio))
-    size = node.emit(SqrtOp, node.emit(SubOp, root, v))
-    negative = node.emit(LessOp, x, node.like(0, x))
-    signed = node.emit(SelectOp, negative, node.emit(NegOp, size), size)
-    return node.emit(MulOp, signed, node.like(math.sqrt(2), x))
+    v = node.graph.add(shift, node.graph.mul(log, 0.5))
+    ratio = node.graph.mul(log, 1 / _WINITZKI)
+    root = node.graph.sqrt(node.graph.sub(node.graph.mul(v, v), ratio))
+    size = node.graph.sqrt(node.graph.sub(root, v))
+    negative = node.graph.less(x, 0)
+    signed = node.graph.select(negative, node.graph.neg(size), size)
+    return node.graph.mul(signed, math.sqrt(2))
 
 
 def two_columns(node: Node, score: SSAValue, transform: str, *, complement: bool) -> SSAValue:
@@ -129,12 +94,12 @@ def two_columns(node: Node, score: SSAValue, transform: str, *, complement: bool
         # Onnxruntime leaves the second score unwritten.
         raise NotSupportedError("post_transform PROBIT of two classes with one score")
     if transform == "LOGISTIC":
-        pair = [node.emit(SigmoidOp, node.emit(NegOp, score)), node.emit(SigmoidOp, score)]
+        pair = [node.graph.sigmoid(node.graph.neg(score)), node.graph.sigmoid(score)]
     elif complement:
-        pair = [node.emit(SubOp, node.like(1, score), score), score]
+        pair = [node.graph.sub(1, score), score]
     else:
-        pair = [node.emit(NegOp, score), score]
-    return node.emit(ConcatOp, *pair, axis=1)
+        pair = [node.graph.neg(score), score]
+    return node.graph.concat(*pair, axis=1)
 
 
 def labels_of(node: Node, name: str) -> list[int]:
@@ -152,12 +117,12 @@ def labels_of(node: Node, name: str) -> list[int]:
 
 def picked(node: Node, labels: Array, at: SSAValue) -> SSAValue:
     """`labels[at]`, [rows]; the labels are i64."""
-    return node.emit(GatherOp, node.constant(labels), at, axis=0)
+    return node.graph.gather(node.constant(labels), at, axis=0)
 
 
 def above(node: Node, score: SSAValue, limit: float, labels: tuple[int, int]) -> SSAValue:
     """`labels[score > limit]`, [rows], of scores [rows, 1]."""
     low, high = (node.constant(np.array(label, np.int64)) for label in labels)
     flat = node.reshape(score, shape_of(score)[:1])
-    is_above = node.emit(LessOp, node.like(limit, flat), flat)
-    return node.emit(SelectOp, is_above, high, low)
+    is_above = node.graph.less(limit, flat)
+    return node.graph.select(is_above, high, low)

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import DivOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.gather import GatherOp
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMinOp, ReduceSumOp
 from inarch.frontends.onnx.node import Node
-from inarch.frontends.onnx.ops.learned._scores import cast
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
@@ -73,8 +64,8 @@ def seen(node: Node, votes: Votes, at: SSAValue) -> SSAValue | None:
     """Which targets each row got a weight for, [rows, targets], bool; None where that is all of them."""
     if votes.always().all():
         return None
-    found = node.emit(GatherOp, node.constant(votes.given().astype(np.uint8)), at, axis=0)
-    return cast(node, node.emit(ReduceMaxOp, found, axes=[1], keepdims=False), "i1")
+    found = node.graph.gather(node.constant(votes.given().astype(np.uint8)), at, axis=0)
+    return node.cast(node.graph.reduce_max(found, axes=[1], keepdims=False), "i1")
 
 
 def tally(node: Node, votes: Votes, at: SSAValue, aggregate: str = "SUM") -> SSAValue:
@@ -87,7 +78,7 @@ def tally(node: Node, votes: Votes, at: SSAValue, aggregate: str = "SUM") -> SSA
         return _extreme(node, votes, at, aggregate)
     total = _sum(node, votes, at)
     trees = shape_of(at)[1]
-    return total if aggregate == "SUM" else node.emit(DivOp, total, node.like(trees, total))
+    return total if aggregate == "SUM" else node.graph.div(total, trees)
 
 
 def _sum(node: Node, votes: Votes, at: SSAValue) -> SSAValue:
@@ -95,16 +86,16 @@ def _sum(node: Node, votes: Votes, at: SSAValue) -> SSAValue:
     rows, trees = shape_of(at)
     owner = _owners(votes, trees)
     if owner is None:
-        each = node.emit(GatherOp, node.constant(votes.table(0)), at, axis=0)
-        return node.emit(ReduceSumOp, each, axes=[1], keepdims=False)
+        each = node.graph.gather(node.constant(votes.table(0)), at, axis=0)
+        return node.graph.reduce_sum(each, axes=[1], keepdims=False)
     weights = np.zeros(len(votes.trees), votes.weights.dtype)
     weights[votes.leaves] = votes.weights
     order = np.argsort(owner, kind="stable")
     if not np.array_equal(order, np.arange(trees)):
-        at = node.emit(GatherOp, at, node.constant(order.astype(np.int64)), axis=1)
-    each = node.emit(GatherOp, node.constant(weights), at, axis=0)
+        at = node.graph.gather(at, node.constant(order.astype(np.int64)), axis=1)
+    each = node.graph.gather(node.constant(weights), at, axis=0)
     parted = node.reshape(each, (rows, votes.count, trees // votes.count))
-    return node.emit(ReduceSumOp, parted, axes=[2], keepdims=False)
+    return node.graph.reduce_sum(parted, axes=[2], keepdims=False)
 
 
 def _owners(votes: Votes, trees: int) -> Array | None:
@@ -121,8 +112,8 @@ def _owners(votes: Votes, trees: int) -> Array | None:
 def _extreme(node: Node, votes: Votes, at: SSAValue, aggregate: str) -> SSAValue:
     least = aggregate == "MIN"
     table = node.constant(votes.table(np.inf if least else -np.inf))
-    each = node.emit(GatherOp, table, at, axis=0)
-    kind = ReduceMinOp if least else ReduceMaxOp
+    each = node.graph.gather(table, at, axis=0)
+    kind = "reduce_min" if least else "reduce_max"
     found = node.emit(kind, each, axes=[1], keepdims=False)
     got = seen(node, votes, at)
-    return found if got is None else node.emit(SelectOp, got, found, node.like(0, found))
+    return found if got is None else node.graph.select(got, found, 0)

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import DivOp, MulOp, SubOp
-from inarch.dialects.graph.elementwise.logic import EqualOp, LessOp, NotEqualOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import AbsOp, SqrtOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceSumOp
-from inarch.dialects.graph.shape import ConcatOp
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.ops.learned._scores import cast
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 
 def _wide(node: Node) -> SSAValue:
     """The input in the dtype that one computes in: f64 for f64, else f32."""
-    return node.x() if node.dtype().name == "f64" else cast(node, node.x(), "f32")
+    return node.x() if node.dtype().name == "f64" else node.cast(node.x(), "f32")
 
 
 def _per_feature(node: Node, name: str, values: Sequence[float], dtype: DType) -> SSAValue:
@@ -52,29 +40,27 @@ def _scaler(node: Node) -> SSAValue:
     dtype = node.dtype() if node.dtype().name == "f64" else DTYPES["f32"]
     offset, scale = node.floats("offset"), node.floats("scale")
     if offset:
-        x = node.emit(SubOp, x, _per_feature(node, "offset", offset, dtype))
+        x = node.graph.sub(x, _per_feature(node, "offset", offset, dtype))
     if scale:
-        x = node.emit(MulOp, x, _per_feature(node, "scale", scale, dtype))
-    return cast(node, x, "f32")
+        x = node.graph.mul(x, _per_feature(node, "scale", scale, dtype))
+    return node.cast(x, "f32")
 
 
 def _normalizer(node: Node) -> SSAValue:
     """Each row over its maximum, the sum of its magnitudes, or its length; as it is where that is 0."""
-    kind = node.text("norm", "MAX")
-    if kind not in ("MAX", "L1", "L2"):
-        raise InarchError(f"expected norm MAX, L1 or L2, found '{kind}'")
+    kind = node.choice("norm", ("MAX", "L1", "L2"), "MAX")
     shape = node.shape()
     if len(shape) not in (1, 2):
         raise InarchError(f"expected an input of rows of features, found shape {shape}")
     x, axes = _wide(node), [len(shape) - 1]
     if kind == "MAX":
-        norm = node.emit(ReduceMaxOp, x, axes=axes, keepdims=True)
+        norm = node.graph.reduce_max(x, axes=axes, keepdims=True)
     else:
-        part = node.emit(AbsOp, x) if kind == "L1" else node.emit(MulOp, x, x)
-        norm = node.emit(ReduceSumOp, part, axes=axes, keepdims=True)
-    norm = node.emit(SqrtOp, norm) if kind == "L2" else norm
-    is_zero = node.emit(EqualOp, norm, node.like(0, norm))
-    return cast(node, node.emit(SelectOp, is_zero, x, node.emit(DivOp, x, norm)), "f32")
+        part = node.graph.abs(x) if kind == "L1" else node.graph.mul(x, x)
+        norm = node.graph.reduce_sum(part, axes=axes, keepdims=True)
+    norm = node.graph.sqrt(norm) if kind == "L2" else norm
+    is_zero = node.graph.equal(norm, 0)
+    return node.cast(node.graph.select(is_zero, x, node.graph.div(x, norm)), "f32")
 
 
 def _binarizer(node: Node) -> SSAValue:
@@ -82,8 +68,8 @@ def _binarizer(node: Node) -> SSAValue:
     x, limit = node.x(), node.float("threshold", 0.0)
     if not node.dtype().is_float:
         limit = math.floor(limit)  # integers are above it where they are above the number
-    above = node.emit(LessOp, node.like(limit, x), x)
-    return node.emit(SelectOp, above, node.like(1, x), node.like(0, x))
+    above = node.graph.less(limit, x)
+    return node.graph.select(above, node.like(1, x), node.like(0, x))
 
 
 def _imputer(node: Node) -> SSAValue:
@@ -101,12 +87,10 @@ def _imputer(node: Node) -> SSAValue:
     if not dtype.is_float and any(not _fits(number, dtype) for number in (*values, replaced)):
         raise InarchError(f"expected numbers of {dtype.name}, found {[*values, replaced]}")
     if math.isnan(replaced):
-        found = node.emit(NotEqualOp, x, x)
+        found = node.graph.not_equal(x, x)
     else:
-        found = node.emit(EqualOp, x, node.constant(np.array(replaced, dtype.numpy)))
-    return node.emit(
-        SelectOp, found, _per_feature(node, f"imputed_value_{kind}s", values, dtype), x
-    )
+        found = node.graph.equal(x, node.constant(np.array(replaced, dtype.numpy)))
+    return node.graph.select(found, _per_feature(node, f"imputed_value_{kind}s", values, dtype), x)
 
 
 def _fits(number: float, dtype: DType) -> bool:
@@ -121,11 +105,11 @@ def _feature_vectorizer(node: Node) -> SSAValue:
         shape = shape_of(value)
         rows = 1 if len(shape) == 1 else shape[0] if shape else 1
         flat = node.reshape(value, (rows, math.prod(shape) // rows if rows else 0))
-        parts.append(cast(node, flat, "f32"))
+        parts.append(node.cast(flat, "f32"))
     sizes = [shape_of(part)[1] for part in parts]
     if (said := node.ints("inputdimensions", sizes)) != sizes:
         raise InarchError(f"expected inputdimensions {sizes} as the inputs have, found {said}")
-    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, *parts, axis=1)
+    return parts[0] if len(parts) == 1 else node.graph.concat(*parts, axis=1)
 
 
 def _array_feature_extractor(node: Node) -> SSAValue:
@@ -137,7 +121,7 @@ def _array_feature_extractor(node: Node) -> SSAValue:
         )
     node.indexes(node.x(1), shape[-1], wraps=False)
     indices = node.reshape(node.x(1), (count,))
-    found = node.emit(GatherOp, node.x(0), indices, axis=len(shape) - 1)
+    found = node.graph.gather(node.x(0), indices, axis=len(shape) - 1)
     return node.reshape(found, (1, count)) if len(shape) == 1 else found
 
 
@@ -150,9 +134,9 @@ def _one_hot_encoder(node: Node) -> SSAValue:
         raise InarchError(f"expected different cats_int64s, found {categories}")
     if not node.flag("zeros", default=True):
         raise NotSupportedError("zeros = 0, an error at run time; expected zeros = 1")
-    x = node.reshape(cast(node, node.x(), "i64"), (*node.shape(), 1))
-    found = node.emit(EqualOp, x, node.constant(np.array(categories, np.int64)))
-    return cast(node, found, "f32")
+    x = node.reshape(node.cast(node.x(), "i64"), (*node.shape(), 1))
+    found = node.graph.equal(x, node.constant(np.array(categories, np.int64)))
+    return node.cast(found, "f32")
 
 
 CONVERTERS: dict[str, Converter] = {

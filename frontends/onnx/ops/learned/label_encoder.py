@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp
-from inarch.dialects.graph.elementwise.logic import EqualOp, LessEqualOp, NotEqualOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.gather import GatherOp
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _KINDS = ("int64s", "floats", "tensor")
 
@@ -47,7 +38,7 @@ def _label_encoder(node: Node) -> SSAValue:
         result = _search(node, x, plain, sorted_values, result)
     if is_nan.any():
         nan_value = node.constant(values[is_nan].reshape(()))
-        result = node.emit(SelectOp, node.emit(NotEqualOp, x, x), nan_value, result)
+        result = node.graph.select(node.graph.not_equal(x, x), nan_value, result)
     return result
 
 
@@ -57,13 +48,13 @@ def _search(node: Node, x: SSAValue, keys: Array, values: Array, default: SSAVal
     place = node.broadcast(node.constant(np.array(0, np.int32)), shape_of(x))
     step = 1 << (len(keys) - 1).bit_length() >> 1
     while step:
-        further = node.emit(AddOp, place, node.constant(np.array(step, np.int32)))
-        reached = node.emit(LessEqualOp, node.emit(GatherOp, table, further, axis=0), x)
-        place = node.emit(SelectOp, reached, further, place)
+        further = node.graph.add(place, node.constant(np.array(step, np.int32)))
+        reached = node.graph.less_equal(node.graph.gather(table, further, axis=0), x)
+        place = node.graph.select(reached, further, place)
         step >>= 1
-    found = node.emit(EqualOp, node.emit(GatherOp, table, place, axis=0), x)
-    value = node.emit(GatherOp, node.constant(values), place, axis=0)
-    return node.emit(SelectOp, found, value, default)
+    found = node.graph.equal(node.graph.gather(table, place, axis=0), x)
+    value = node.graph.gather(node.constant(values), place, axis=0)
+    return node.graph.select(found, value, default)
 
 
 def _table(node: Node, name: str) -> Array:

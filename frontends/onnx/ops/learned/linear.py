@@ -8,14 +8,10 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp
-from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ArgMaxOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._scores import (
     above,
-    cast,
     finished,
     labels_of,
     picked,
@@ -28,7 +24,7 @@ from inarch.frontends.onnx.ops.learned._scores import (
 
 def _products(node: Node, targets: int | None) -> SSAValue:
     """`x @ coefficients' + intercepts`, [rows, targets], f32; None: as many targets as fit."""
-    x = cast(node, rows_of(node), "f32")
+    x = node.cast(rows_of(node), "f32")
     width = shape_of(x)[1]
     coefficients = np.array(node.floats("coefficients"), np.float32)
     intercepts = np.array(node.floats("intercepts"), np.float32)
@@ -40,10 +36,10 @@ def _products(node: Node, targets: int | None) -> SSAValue:
             f"found {len(coefficients)} and {len(intercepts)}"
         )
     matrix = np.ascontiguousarray(coefficients.reshape(targets, width).T)
-    product = node.emit(MatmulOp, x, node.constant(matrix))
+    product = node.graph.matmul(x, node.constant(matrix))
     if not len(intercepts):
         return product
-    return node.emit(AddOp, product, node.constant(intercepts))
+    return node.graph.add(product, node.constant(intercepts))
 
 
 def _regressor(node: Node) -> SSAValue:
@@ -63,7 +59,7 @@ def _classifier(node: Node) -> Sequence[SSAValue]:
     if len(labels) != max(2, classes):
         raise InarchError(f"expected {max(2, classes)} class labels, found {len(labels)}")
     if classes > 1:
-        largest = node.emit(ArgMaxOp, scores, axis=1, keepdims=False)
+        largest = node.graph.argmax(scores, axis=1, keepdims=False)
         label = picked(node, np.array(labels, np.int64), largest)
         return [label, transformed(node, scores, transform)]
     label = above(node, scores, 0, (labels[0], labels[1]))

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, PowOp, SubOp
-from inarch.dialects.graph.elementwise.logic import LessOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import ExpOp, TanhOp
-from inarch.dialects.graph.matmul import MatmulOp
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ArgMaxOp, ReduceSumOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._scores import (
-    cast,
     labels_of,
     picked,
     rows_of,
@@ -28,9 +20,6 @@ from inarch.frontends.onnx.ops.learned._scores import (
     two_columns,
 )
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
@@ -44,27 +33,26 @@ def _kernel(node: Node, x: SSAValue, vectors: Array, kind: str) -> SSAValue:
     gamma, coefficient, degree = _parameters(node)
     if kind == "RBF":
         return _radial(node, x, vectors, gamma)
-    product = node.emit(MatmulOp, x, node.constant(np.ascontiguousarray(vectors.T)))
+    product = node.graph.matmul(x, node.constant(np.ascontiguousarray(vectors.T)))
     if kind == "LINEAR":
         return product
-    scaled = node.emit(MulOp, product, node.like(gamma, product))
-    shifted = node.emit(AddOp, scaled, node.like(coefficient, product))
+    scaled = node.graph.mul(product, gamma)
+    shifted = node.graph.add(scaled, coefficient)
     if kind == "SIGMOID":
-        return node.emit(TanhOp, shifted)
-    return node.emit(PowOp, shifted, node.like(degree, product))
+        return node.graph.tanh(shifted)
+    return node.graph.pow(shifted, degree)
 
 
 def _radial(node: Node, x: SSAValue, vectors: Array, gamma: float) -> SSAValue:
     """Of differences, and not of products, which lose the digits of what is near."""
     rows, width = shape_of(x)
-    apart = node.emit(
-        SubOp,
+    apart = node.graph.sub(
         node.reshape(x, (rows, 1, width)),
         node.constant(vectors.reshape(1, *vectors.shape)),
     )
-    square = node.emit(MulOp, apart, apart)
-    distance = node.emit(ReduceSumOp, square, axes=[2], keepdims=False)
-    return node.emit(ExpOp, node.emit(MulOp, distance, node.like(-gamma, distance)))
+    square = node.graph.mul(apart, apart)
+    distance = node.graph.reduce_sum(square, axes=[2], keepdims=False)
+    return node.graph.exp(node.graph.mul(distance, -gamma))
 
 
 def _parameters(node: Node) -> tuple[float, float, float]:
@@ -94,7 +82,7 @@ def _regressor(node: Node) -> SSAValue:
     """`sum of coefficient * kernel(x, v) + rho`, [rows, 1], f32; of one class 1 above 0, else -1."""
     if transform_of(node) != "NONE":
         raise NotSupportedError("post_transform")  # which onnxruntime ignores
-    x = cast(node, rows_of(node), "f32")
+    x = node.cast(rows_of(node), "f32")
     width, count = shape_of(x)[1], node.int("n_supports", 0)
     coefficients, rho = _numbers(node, "coefficients"), _numbers(node, "rho")
     if len(rho) != 1 or len(coefficients) != (count or width):
@@ -102,12 +90,12 @@ def _regressor(node: Node) -> SSAValue:
             f"expected {count or width} coefficients and 1 rho, found {len(coefficients)} and {len(rho)}"
         )
     kernels = _kernel(node, x, _vectors(node, count, width), _kind(node)) if count else x
-    product = node.emit(MatmulOp, kernels, node.constant(coefficients.reshape(-1, 1)))
-    found = node.emit(AddOp, product, node.constant(rho))
+    product = node.graph.matmul(kernels, node.constant(coefficients.reshape(-1, 1)))
+    found = node.graph.add(product, node.constant(rho))
     if not node.flag("one_class", default=False):
         return found
-    inside = node.emit(LessOp, node.like(0, found), found)
-    return node.emit(SelectOp, inside, node.like(1, found), node.like(-1, found))
+    inside = node.graph.less(0, found)
+    return node.graph.select(inside, node.like(1, found), -1)
 
 
 def _classifier(node: Node) -> Sequence[SSAValue]:
@@ -120,7 +108,7 @@ def _classifier(node: Node) -> Sequence[SSAValue]:
         raise NotSupportedError("probabilities of pairs, prob_a and prob_b")
     if len(labels) < 2:
         raise NotSupportedError(f"{len(labels)} class")
-    x = cast(node, rows_of(node), "f32")
+    x = node.cast(rows_of(node), "f32")
     counts = node.ints("vectors_per_class")
     if not sum(counts):
         raise NotSupportedError("a classifier without support vectors; expected LinearClassifier")
@@ -128,9 +116,7 @@ def _classifier(node: Node) -> Sequence[SSAValue]:
         raise InarchError(f"expected vectors_per_class of {len(labels)} classes, found {counts}")
     kernels = _kernel(node, x, _vectors(node, sum(counts), shape_of(x)[1]), _kind(node))
     matrix, rho = _pairs(node, counts)
-    scores = node.emit(
-        AddOp, node.emit(MatmulOp, kernels, node.constant(matrix)), node.constant(rho)
-    )
+    scores = node.graph.add(node.graph.matmul(kernels, node.constant(matrix)), node.constant(rho))
     label = picked(node, np.array(labels, np.int64), _winners(node, scores, len(labels)))
     if len(labels) > 2:
         return [label, transformed(node, scores, transform)]
@@ -162,14 +148,14 @@ def _pairs(node: Node, counts: Sequence[int]) -> tuple[Array, Array]:
 def _winners(node: Node, scores: SSAValue, classes: int) -> SSAValue:
     """[rows]: which class won most pairs, the first of equals; a pair's first wins where the score is > 0."""
     pairs = list(combinations(range(classes), 2))
-    wins = cast(node, node.emit(LessOp, node.like(0, scores), scores), "f32")
+    wins = node.cast(node.graph.less(0, scores), "f32")
     won = np.zeros((len(pairs), classes), np.float32)
     lost = np.zeros(classes, np.float32)
     for pair, (i, j) in enumerate(pairs):
         won[pair, i], won[pair, j] = 1, -1
         lost[j] += 1
-    votes = node.emit(AddOp, node.emit(MatmulOp, wins, node.constant(won)), node.constant(lost))
-    return node.emit(ArgMaxOp, votes, axis=1, keepdims=False)
+    votes = node.graph.add(node.graph.matmul(wins, node.constant(won)), node.constant(lost))
+    return node.graph.argmax(votes, axis=1, keepdims=False)
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -7,22 +7,16 @@ Where the standard leaves the results of two classes open, they are those of onn
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp
-from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ArgMaxOp
-from inarch.dialects.graph.shape import ConcatOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._forest import MODES, Forest, walk
 from inarch.frontends.onnx.ops.learned._scores import (
     above,
-    cast,
     finished,
     labels_of,
     picked,
@@ -32,9 +26,6 @@ from inarch.frontends.onnx.ops.learned._scores import (
 )
 from inarch.frontends.onnx.ops.learned._votes import AGGREGATES, Votes, seen, tally
 from inarch.frontends.report import NotSupportedError
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 _FIELDS = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
 """Attributes `nodes_...` that all have a number a node."""
@@ -62,10 +53,10 @@ def _many(
     compared = scores = _plus(node, scores, base)
     got = seen(node, votes, at) if not len(base) else None
     if got is not None:
-        compared = node.emit(SelectOp, got, scores, node.like(float("-inf"), scores))
-    largest = node.emit(ArgMaxOp, compared, axis=1, keepdims=False)
+        compared = node.graph.select(got, scores, float("-inf"))
+    largest = node.graph.argmax(compared, axis=1, keepdims=False)
     found = picked(node, np.array(labels, np.int64), largest)
-    return [found, transformed(node, cast(node, scores, "f32"), transform)]
+    return [found, transformed(node, node.cast(scores, "f32"), transform)]
 
 
 def _binary(
@@ -84,7 +75,7 @@ def _binary(
         )
     scores = _plus(node, scores, base)
     positive = bool((votes.weights >= 0).all())
-    single = cast(node, scores, "f32")
+    single = node.cast(scores, "f32")
     if len(labels) == 1:
         if labels != [1] and 0 not in node.unused:
             raise NotSupportedError(f"one class, of label {labels[0]}; expected label 1")
@@ -93,9 +84,7 @@ def _binary(
     label = above(node, scores, 0.5 if positive else 0, (labels[0], labels[1]))
     if only == 0:
         return [label, two_columns(node, single, transform, complement=positive)]
-    pair = node.emit(
-        ConcatOp, node.broadcast(node.like(0, single), shape_of(single)), single, axis=1
-    )
+    pair = node.graph.concat(node.broadcast(node.like(0, single), shape_of(single)), single, axis=1)
     return [label, transformed(node, pair, transform)]
 
 
@@ -114,7 +103,7 @@ def _both(
     if len(base) or not votes.always().all():
         what = "base_values" if len(base) else "leaves without a weight"
         raise NotSupportedError(f"{what} of two classes that both have weights")
-    scores = transformed(node, cast(node, tally(node, votes, at), "f32"), transform)
+    scores = transformed(node, node.cast(tally(node, votes, at), "f32"), transform)
     return [scores, scores]
 
 
@@ -123,24 +112,20 @@ def _regressor(node: Node) -> SSAValue:
     count = node.int("n_targets", 0)
     if count < 1:
         raise InarchError(f"expected n_targets >= 1, found {count}")
-    aggregate = node.text("aggregate_function", "SUM")
-    if aggregate not in AGGREGATES:
-        raise InarchError(
-            f"expected aggregate_function AVERAGE, SUM, MIN or MAX, found '{aggregate}'"
-        )
+    aggregate = node.choice("aggregate_function", AGGREGATES, "SUM")
     x, dtype = _input(node)
     forest, votes = _read(node, "target", count, dtype)
     base = _numbers(node, "base_values", dtype)
     if len(base) not in (0, count):
         raise InarchError(f"expected {count} base_values, found {len(base)}")
     scores = _plus(node, tally(node, votes, walk(node, x, forest), aggregate), base)
-    return finished(node, cast(node, scores, "f32"), transform_of(node))
+    return finished(node, node.cast(scores, "f32"), transform_of(node))
 
 
 def _plus(node: Node, scores: SSAValue, base: Array) -> SSAValue:
     if not base.any():
         return scores
-    return node.emit(AddOp, scores, node.constant(base.reshape(1, -1)))
+    return node.graph.add(scores, node.constant(base.reshape(1, -1)))
 
 
 def _input(node: Node) -> tuple[SSAValue, str]:
@@ -148,7 +133,7 @@ def _input(node: Node) -> tuple[SSAValue, str]:
     if len(node.shape()) != 2:
         raise InarchError(f"expected an input of rank 2, rows of features, found {node.shape()}")
     dtype = "f64" if node.dtype().name == "f64" else "f32"
-    return cast(node, node.x(), dtype), dtype
+    return node.cast(node.x(), dtype), dtype
 
 
 def _numbers(node: Node, name: str, dtype: str) -> Array:

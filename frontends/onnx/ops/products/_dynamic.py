@@ -6,21 +6,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.composites.quantize import DequantizeOp, QuantizeOp
-from inarch.dialects.graph.elementwise.arithmetic import (
-    DivOp,
-    MaximumOp,
-    MinimumOp,
-    MulOp,
-    SubOp,
-)
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import EqualOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import NegOp, RoundOp
-from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import Property, shape_of, tensor_dtype
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMinOp
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import mlir_type
@@ -35,31 +21,31 @@ def quantized(node: Node, x: SSAValue) -> Quantized:
     The scale is that of the numbers from the least to the largest and 0, over 255; 1 where all are 0.
     """
     axes, zero = list(range(len(shape_of(x)))), node.like(0, x)
-    low = node.emit(MinimumOp, node.emit(ReduceMinOp, x, axes=axes, keepdims=False), zero)
-    high = node.emit(MaximumOp, node.emit(ReduceMaxOp, x, axes=axes, keepdims=False), zero)
-    span = node.emit(SubOp, high, low)
-    scale = node.emit(DivOp, span, node.like(255, x))
-    scale = node.emit(SelectOp, node.emit(EqualOp, span, zero), node.like(1, x), scale)
-    steps = node.emit(RoundOp, node.emit(DivOp, node.emit(NegOp, low), scale))
-    point = node.emit(CastOp, steps, to=mlir_type("ui8"))
-    return node.emit(QuantizeOp, x, scale, point, to=mlir_type("ui8")), scale, point
+    low = node.graph.minimum(node.graph.reduce_min(x, axes=axes, keepdims=False), zero)
+    high = node.graph.maximum(node.graph.reduce_max(x, axes=axes, keepdims=False), zero)
+    span = node.graph.sub(high, low)
+    scale = node.graph.div(span, 255)
+    scale = node.graph.select(node.graph.equal(span, zero), 1, scale)
+    steps = node.graph.round(node.graph.div(node.graph.neg(low), scale))
+    point = node.graph.cast(steps, to=mlir_type("ui8"))
+    return node.graph.quantize(x, scale, point, to=mlir_type("ui8")), scale, point
 
 
 def scaled_product(node: Node, left: Quantized, right: Quantized) -> SSAValue:
     """`(a - zero_a) @ (b - zero_b) * scale_a * scale_b`, f32; the products are exact, in i32."""
     a, b = (_integers(node, *value) for value in (left, right))
-    factor = node.emit(MulOp, left[1], right[1])
+    factor = node.graph.mul(left[1], right[1])
     along: dict[str, Property] = {"axis": -1} if shape_of(factor) else {}
-    return node.emit(DequantizeOp, node.emit(MatmulOp, a, b), factor, **along)
+    return node.graph.dequantize(node.graph.matmul(a, b), factor, **along)
 
 
 def _integers(node: Node, x: SSAValue, _: SSAValue, zero: SSAValue | None) -> SSAValue:
     """X less its zero points, in i32."""
     one = node.constant(np.array(1, np.int32))
     if zero is None:
-        return node.emit(DequantizeOp, x, one)
+        return node.graph.dequantize(x, one)
     along: dict[str, Property] = {"axis": -1} if shape_of(zero) else {}
-    return node.emit(DequantizeOp, x, one, zero, **along)
+    return node.graph.dequantize(x, one, zero, **along)
 
 
 def weights(

@@ -9,14 +9,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.composites.softmax import SoftmaxOp
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import LessEqualOp, LessOp, LogicalAndOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import broadcast, shape_of
-from inarch.dialects.graph.shape import SliceOp, TransposeOp
 from inarch.frontends.onnx.contract import Contract, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
@@ -54,15 +47,15 @@ def _attention(node: Node) -> SSAValue:
     if len(sizes) != 3 or sizes[0] != sizes[1] or min(sizes) < 1 or sum(sizes) != columns[1]:
         raise InarchError(f"expected weights of {sizes} columns, found shape {columns}")
     rows = node.reshape(node.x(0), (shape[0] * shape[1], shape[2]))
-    product = node.emit(MatmulOp, rows, node.x(1))
+    product = node.graph.matmul(rows, node.x(1))
     if node.has(2):
         if node.shape(2) != (columns[1],):
             raise InarchError(f"expected a bias of shape ({columns[1]},), found {node.shape(2)}")
-        product = node.emit(AddOp, product, node.x(2))
+        product = node.graph.add(product, node.x(2))
     product = node.reshape(product, (*shape[:2], columns[1]))
     starts = (0, sizes[0], 2 * sizes[0])
     parts = [
-        _heads(node, _columns(node, product, start, size))
+        _heads(node, node.part(product, -1, start, size))
         for start, size in zip(starts, sizes, strict=True)
     ]
     return _attend(node, _Heads(*parts), mask=3, added=5)
@@ -94,7 +87,7 @@ def _biased(node: Node, values: list[SSAValue]) -> list[SSAValue]:
         raise InarchError(f"expected a bias of shape ({sum(sizes)},), found {node.shape(3)}")
     starts = (0, sizes[0], sizes[0] + sizes[1])
     return [
-        node.emit(AddOp, value, _columns(node, node.x(3), start, size))
+        node.graph.add(value, node.part(node.x(3), -1, start, size))
         for value, start, size in zip(values, starts, sizes, strict=True)
     ]
 
@@ -107,18 +100,6 @@ def _refuse(node: Node, names: dict[int, str]) -> None:
         raise NotSupportedError("outputs of what is present, or of scores")
 
 
-def _columns(node: Node, x: SSAValue, start: int, size: int) -> SSAValue:
-    """Columns of the last axis."""
-    shape = shape_of(x)
-    return node.emit(
-        SliceOp,
-        x,
-        starts=[*(0 for _ in shape[1:]), start],
-        sizes=[*shape[:-1], size],
-        steps=[1 for _ in shape],
-    )
-
-
 def _heads(node: Node, x: SSAValue) -> SSAValue:
     """[batch, steps, hidden] as [batch, heads, steps, size]."""
     batch, steps, hidden = shape_of(x)
@@ -126,7 +107,7 @@ def _heads(node: Node, x: SSAValue) -> SSAValue:
     if heads < 1 or hidden % heads:
         raise InarchError(f"expected num_heads that divides {hidden}, found {heads}")
     split = node.reshape(x, (batch, steps, heads, hidden // heads))
-    return node.emit(TransposeOp, split, perm=[0, 2, 1, 3])
+    return node.graph.transpose(split, perm=[0, 2, 1, 3])
 
 
 def _attend(node: Node, heads: _Heads, mask: int, added: int) -> SSAValue:
@@ -135,24 +116,24 @@ def _attend(node: Node, heads: _Heads, mask: int, added: int) -> SSAValue:
     if key != (batch, count, key[2], size) or value[:3] != key[:3]:
         raise InarchError(f"expected keys and values that fit the queries, found {shapes}")
     scale = node.float("scale", 0.0) or 1 / math.sqrt(size)
-    transposed = node.emit(TransposeOp, heads.key, perm=[0, 1, 3, 2])
-    scores = node.emit(MatmulOp, heads.query, transposed)
-    scores = node.emit(MulOp, scores, node.like(scale, scores))
+    transposed = node.graph.transpose(heads.key, perm=[0, 1, 3, 2])
+    scores = node.graph.matmul(heads.query, transposed)
+    scores = node.graph.mul(scores, scale)
     wanted = heads.scores()
     if node.has(mask):
         allowed = _allowed(node, mask, wanted)
         shut = node.like(node.float("mask_filter_value", -10000.0), scores)
-        scores = node.emit(AddOp, scores, node.emit(SelectOp, allowed, node.like(0, scores), shut))
+        scores = node.graph.add(scores, node.graph.select(allowed, 0, shut))
     if node.has(added):
         if len(node.shape(added)) != 4 or broadcast(node.shape(added), wanted) != wanted:
             raise InarchError(
                 f"expected attention_bias of shape {wanted}, found {node.shape(added)}"
             )
-        scores = node.emit(AddOp, scores, node.x(added))
+        scores = node.graph.add(scores, node.x(added))
     if node.flag("unidirectional", default=False):
         scores = _causal(node, scores)
-    found = node.emit(MatmulOp, node.emit(SoftmaxOp, scores, axis=3), heads.value)
-    joined = node.emit(TransposeOp, found, perm=[0, 2, 1, 3])
+    found = node.graph.matmul(node.graph.softmax(scores, axis=3), heads.value)
+    joined = node.graph.transpose(found, perm=[0, 2, 1, 3])
     return node.reshape(joined, (batch, steps, count * value[3]))
 
 
@@ -164,7 +145,7 @@ def _causal(node: Node, scores: SSAValue) -> SSAValue:
     node.room(steps, keys, itemsize=1)
     seen = node.constant(np.tri(steps, keys, dtype=np.bool_))
     least = node.like(float(np.finfo(node.dtype().numpy).min), scores)
-    return node.emit(SelectOp, seen, scores, least)
+    return node.graph.select(seen, scores, least)
 
 
 def _allowed(node: Node, index: int, scores: tuple[int, ...]) -> SSAValue:
@@ -179,21 +160,21 @@ def _allowed(node: Node, index: int, scores: tuple[int, ...]) -> SSAValue:
         return _between(node, mask, batch, keys)
     if shape not in ((batch, keys), (batch, steps, keys)):
         raise NotSupportedError(f"a mask of shape {shape} for scores {scores}")
-    seen = node.emit(LessOp, node.like(0, mask), mask)
+    seen = node.graph.less(0, mask)
     return node.reshape(seen, (batch, 1, steps if len(shape) == 3 else 1, keys))
 
 
 def _between(node: Node, mask: SSAValue, batch: int, keys: int) -> SSAValue:
-    mask = node.emit(CastOp, mask, to=mlir_type("i64"))
+    mask = node.graph.cast(mask, to=mlir_type("i64"))
     node.room(keys)
     places = node.constant(np.arange(keys, dtype=np.int64).reshape(1, 1, 1, keys))
     column = (batch, 1, 1, 1)
-    ends = node.reshape(_columns(node, mask, 0, batch), column)
-    inside = node.emit(LessOp, places, ends)
+    ends = node.reshape(node.part(mask, -1, 0, batch), column)
+    inside = node.graph.less(places, ends)
     if shape_of(mask) == (batch,):
         return inside
-    begins = node.reshape(_columns(node, mask, batch, batch), column)
-    return node.emit(LogicalAndOp, inside, node.emit(LessEqualOp, begins, places))
+    begins = node.reshape(node.part(mask, -1, batch, batch), column)
+    return node.graph.logical_and(inside, node.graph.less_equal(begins, places))
 
 
 _COMMON = {

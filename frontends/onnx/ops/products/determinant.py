@@ -7,8 +7,6 @@ from itertools import combinations
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
-from inarch.dialects.graph.shape import SliceOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 
@@ -46,12 +44,12 @@ def _expand(
     total: SSAValue | None = None
     for place, column in reversed(list(enumerate(columns))):
         rest = columns[:place] + columns[place + 1 :]
-        term = node.emit(MulOp, elements[column], minors[rest])
+        term = node.graph.mul(elements[column], minors[rest])
         if total is None:
             total = term
         else:
             plus = (len(columns) - 1 - place) % 2 == 0
-            total = node.emit(AddOp if plus else SubOp, total, term)
+            total = node.emit("add" if plus else "sub", total, term)
     assert total is not None
     return total
 
@@ -59,8 +57,7 @@ def _expand(
 def _element(node: Node, row: int, column: int) -> SSAValue:
     """[...]: one element of each matrix."""
     shape = node.shape()
-    found = node.emit(
-        SliceOp,
+    found = node.graph.slice(
         node.x(),
         starts=[*(0 for _ in shape[:-2]), row, column],
         sizes=[*shape[:-2], 1, 1],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.elementwise.arithmetic import AddOp
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.contract import Contract, under
 from inarch.frontends.onnx.node import Converter, Node
@@ -52,7 +51,7 @@ def _biased(node: Node, product: SSAValue, bias: int) -> SSAValue:
     columns = shape_of(product)[-1]
     if node.shape(bias) != (columns,):
         raise InarchError(f"expected a bias of shape ({columns},), found {node.shape(bias)}")
-    return node.emit(AddOp, product, node.x(bias))
+    return node.graph.add(product, node.x(bias))
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -9,11 +9,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ReduceSumOp
-from inarch.dialects.graph.shape import TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 
 Term = tuple[SSAValue, str]
@@ -101,7 +97,7 @@ def _diagonal(node: Node, value: SSAValue, name: str) -> Term:
     for d, label in enumerate(name):
         flat += points[labels.index(label)] * math.prod(shape[d + 1 :])
     whole = node.reshape(value, (math.prod(shape),))
-    return node.emit(GatherOp, whole, node.constant(flat), axis=0), labels
+    return node.graph.gather(whole, node.constant(flat), axis=0), labels
 
 
 def _sum_out(node: Node, term: Term, needed: str) -> Term:
@@ -109,7 +105,7 @@ def _sum_out(node: Node, term: Term, needed: str) -> Term:
     value, labels = term
     axes = [d for d, label in enumerate(labels) if label not in needed]
     if axes:
-        value = node.emit(ReduceSumOp, value, axes=axes, keepdims=False)
+        value = node.graph.reduce_sum(value, axes=axes, keepdims=False)
     return value, "".join(label for label in labels if label in needed)
 
 
@@ -118,7 +114,7 @@ def _arrange(node: Node, term: Term, order: str) -> SSAValue:
     value, labels = term
     if labels == order:
         return value
-    return node.emit(TransposeOp, value, perm=[labels.index(label) for label in order])
+    return node.graph.transpose(value, perm=[labels.index(label) for label in order])
 
 
 def _contract(node: Node, a: Term, b: Term, needed: str, sizes: dict[str, int]) -> Term:
@@ -140,7 +136,7 @@ def _contract(node: Node, a: Term, b: Term, needed: str, sizes: dict[str, int]) 
     )
     right = _arrange(node, b, batch + inner + columns)
     right = node.reshape(right, (*batches, size(inner), size(columns)))
-    product = node.emit(MatmulOp, left, right)
+    product = node.graph.matmul(left, right)
     labels = batch + rows + columns
     return node.reshape(product, [shape[label] for label in labels]), labels
 

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import MulOp
-from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.matmul import MatmulOp
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.dialects.graph.shape import PadOp, SliceOp, TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.tensors import element_dtype
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
 
 
 def _dft(node: Node) -> SSAValue:
@@ -47,13 +39,13 @@ def _dft(node: Node) -> SSAValue:
         )
     x = _of_length(node, node.x(), axis, length // 2 + 1 if halved else length)
     order = [*(d for d in range(len(shape) - 1) if d != axis), axis, len(shape) - 1]
-    x = x if order == sorted(order) else node.emit(TransposeOp, x, perm=order)
+    x = x if order == sorted(order) else node.graph.transpose(x, perm=order)
     if halved:
         found = _real(node, x, length)
     else:
         found = _transform(node, x, onesided=onesided, inverse=inverse)
     back = [order.index(d) for d in range(len(shape))]
-    return found if back == sorted(back) else node.emit(TransposeOp, found, perm=back)
+    return found if back == sorted(back) else node.graph.transpose(found, perm=back)
 
 
 def _dft_axis(node: Node) -> int:
@@ -67,13 +59,10 @@ def _of_length(node: Node, x: SSAValue, axis: int, length: int) -> SSAValue:
     """X cut to a length along an axis, or with zeros behind it."""
     shape = shape_of(x)
     if shape[axis] > length:
-        sizes = [length if d == axis else size for d, size in enumerate(shape)]
-        return node.emit(
-            SliceOp, x, starts=[0 for _ in shape], sizes=sizes, steps=[1 for _ in shape]
-        )
+        return node.part(x, axis, 0, length)
     if shape[axis] < length:
         more = [length - size if d == axis else 0 for d, size in enumerate(shape)]
-        return node.emit(PadOp, x, low=[0 for _ in shape], high=more, value=0.0)
+        return node.graph.pad(x, low=[0 for _ in shape], high=more, value=0.0)
     return x
 
 
@@ -89,7 +78,7 @@ def _transform(
         matrix = matrix * window.reshape(length, 1, 1, 1)
     matrix = matrix.reshape(length * parts, 2 * count).astype(tensor_dtype(x).numpy)
     rows = node.reshape(x, (math.prod(rest), length * parts))
-    product = node.emit(MatmulOp, rows, node.constant(matrix))
+    product = node.graph.matmul(rows, node.constant(matrix))
     return node.reshape(product, (*rest, count, 2))
 
 
@@ -104,7 +93,7 @@ def _real(node: Node, x: SSAValue, length: int) -> SSAValue:
         twice[-1] = 1
     matrix = (matrix * twice.reshape(-1, 1, 1)).reshape(2 * count, length)
     rows = node.reshape(x, (math.prod(rest), 2 * count))
-    product = node.emit(MatmulOp, rows, node.constant(matrix.astype(tensor_dtype(x).numpy)))
+    product = node.graph.matmul(rows, node.constant(matrix.astype(tensor_dtype(x).numpy)))
     return node.reshape(product, (*rest, length, 1))
 
 
@@ -139,13 +128,13 @@ def _stft(node: Node) -> SSAValue:
     frames = (shape[1] - length) // step + 1
     node.room(frames, length)
     places = np.arange(frames).reshape(-1, 1) * step + np.arange(length)
-    cut = node.emit(GatherOp, node.x(), node.constant(places.astype(np.int64)), axis=1)
+    cut = node.graph.gather(node.x(), node.constant(places.astype(np.int64)), axis=1)
     if not node.has(2):
         return _transform(node, cut, onesided=onesided)
     window = node.builder.arrays.get(node.x(2))
     if window is not None:
         return _transform(node, cut, onesided=onesided, window=window.astype(np.float64))
-    cut = node.emit(MulOp, cut, node.reshape(node.x(2), (length, 1)))
+    cut = node.graph.mul(cut, node.reshape(node.x(2), (length, 1)))
     return _transform(node, cut, onesided=onesided)
 
 

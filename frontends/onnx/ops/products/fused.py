@@ -7,27 +7,21 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.elementwise.clip import ClipOp
-from inarch.dialects.graph.elementwise.logic import LessOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import ReluOp, SigmoidOp, TanhOp
-from inarch.dialects.graph.op import GraphOp, shape_of
-from inarch.dialects.graph.shape import TransposeOp
+from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.contract import Contract, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.images.window import conv
 from inarch.frontends.onnx.ops.products.matmul import gemm, product_of
 from inarch.frontends.report import NotSupportedError
 
-_PLAIN: dict[str, type[GraphOp]] = {"Relu": ReluOp, "Sigmoid": SigmoidOp, "Tanh": TanhOp}
+_PLAIN: dict[str, str] = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh"}
 
 
 def _fused_matmul(node: Node) -> SSAValue:
     """`alpha * A' @ B'`; A and B are first transposed as asked."""
     a, b = (_transposed(node, index, side) for index, side in ((0, "A"), (1, "B")))
     product, alpha = product_of(node, a, b), node.float("alpha", 1.0)
-    return product if alpha == 1 else node.emit(MulOp, product, node.like(alpha, product))
+    return product if alpha == 1 else node.graph.mul(product, alpha)
 
 
 def _transposed(node: Node, index: int, side: str) -> SSAValue:
@@ -40,7 +34,7 @@ def _transposed(node: Node, index: int, side: str) -> SSAValue:
         perm = [*perm[:-2], perm[-1], perm[-2]]
     if perm == list(range(rank)):
         return node.x(index)
-    return node.emit(TransposeOp, node.x(index), perm=perm)
+    return node.graph.transpose(node.x(index), perm=perm)
 
 
 def _fused_gemm(node: Node) -> SSAValue:
@@ -58,7 +52,7 @@ def _fused_conv(node: Node) -> SSAValue:
     if node.has(3):
         if node.shape(3) != shape_of(result):
             raise InarchError(f"expected Z of shape {shape_of(result)}, found {node.shape(3)}")
-        result = node.emit(AddOp, result, node.x(3))
+        result = node.graph.add(result, node.x(3))
     return _activated(node, result, node.floats("activation_params"))
 
 
@@ -73,12 +67,12 @@ def _activated(node: Node, x: SSAValue, numbers: Sequence[float]) -> SSAValue:
     if len(numbers) != wanted[name]:
         raise InarchError(f"expected {wanted[name]} numbers of {name}, found {list(numbers)}")
     if name == "LeakyRelu":
-        negative = node.emit(LessOp, x, node.like(0, x))
-        return node.emit(SelectOp, negative, node.emit(MulOp, x, node.like(numbers[0], x)), x)
+        negative = node.graph.less(x, 0)
+        return node.graph.select(negative, node.graph.mul(x, numbers[0]), x)
     if name == "Clip":
-        return node.emit(ClipOp, x, low=numbers[0], high=numbers[1])
-    scaled = node.emit(MulOp, x, node.like(numbers[0], x))
-    return node.emit(ClipOp, node.emit(AddOp, scaled, node.like(numbers[1], x)), low=0.0, high=1.0)
+        return node.graph.clip(x, low=numbers[0], high=numbers[1])
+    scaled = node.graph.mul(x, numbers[0])
+    return node.graph.clip(node.graph.add(scaled, numbers[1]), low=0.0, high=1.0)
 
 
 _MATMUL = {"alpha": "FLOAT"} | {

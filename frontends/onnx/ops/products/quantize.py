@@ -11,14 +11,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.composites.quantize import DequantizeOp, QuantizeOp
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, MulOp, SubOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.unary import RoundOp
-from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import Property, shape_of, tensor_dtype
-from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.images.window import sliding
 from inarch.frontends.onnx.tensors import element_dtype
@@ -34,19 +27,19 @@ def _quantize(node: Node) -> SSAValue:
         result = node.dtype(2).name
     elif wanted := node.int("output_dtype", 0):
         result = element_dtype(wanted).name
-    x = _cast(node, node.x(0), "f32")
+    x = node.cast(node.x(0), "f32")
     if node.int("block_size", 0):
         zero = _blocks(node, node.x(2), x) if node.has(2) else None
-        return _round(node, node.emit(DivOp, x, _blocks(node, node.x(1), x)), zero, result)
-    return node.emit(QuantizeOp, x, *_numbers(node, x), **_axis(node, x), to=mlir_type(result))
+        return _round(node, node.graph.div(x, _blocks(node, node.x(1), x)), zero, result)
+    return node.graph.quantize(x, *_numbers(node, x), **_axis(node, x), to=mlir_type(result))
 
 
 def _round(node: Node, x: SSAValue, zero: SSAValue | None, result: str) -> SSAValue:
     """`saturate(round(x) + zero)`; casts to integers saturate."""
-    rounded = node.emit(RoundOp, x)
+    rounded = node.graph.round(x)
     if zero is not None:
-        rounded = node.emit(AddOp, rounded, _cast(node, zero, "f32"))
-    return _cast(node, rounded, result)
+        rounded = node.graph.add(rounded, node.cast(zero, "f32"))
+    return node.cast(rounded, result)
 
 
 def _dequantize(node: Node) -> SSAValue:
@@ -54,11 +47,11 @@ def _dequantize(node: Node) -> SSAValue:
     if node.dtype(1).name != "f32" or node.int("output_dtype", 1) not in (0, 1):
         raise NotSupportedError(f"a result that is not {tensor_dtype(scale).name}")
     if not node.int("block_size", 0):
-        return node.emit(DequantizeOp, x, *_numbers(node, x), **_axis(node, x))
-    wide = _cast(node, x, "i32")
+        return node.graph.dequantize(x, *_numbers(node, x), **_axis(node, x))
+    wide = node.cast(x, "i32")
     if node.has(2):
-        wide = node.emit(SubOp, wide, _cast(node, _blocks(node, node.x(2), x), "i32"))
-    return node.emit(MulOp, _cast(node, wide, "f32"), _blocks(node, scale, x))
+        wide = node.graph.sub(wide, node.cast(_blocks(node, node.x(2), x), "i32"))
+    return node.graph.mul(node.cast(wide, "f32"), _blocks(node, scale, x))
 
 
 def _numbers(node: Node, x: SSAValue) -> list[SSAValue]:
@@ -96,7 +89,7 @@ def _blocks(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
         raise InarchError(f"expected a shape {blocks} of blocks of {block}, found {found}")
     node.room(shape[axis])
     indices = np.arange(shape[axis]) // block
-    return node.emit(GatherOp, value, node.constant(indices), axis=axis)
+    return node.graph.gather(value, node.constant(indices), axis=axis)
 
 
 def _matmul_integer(node: Node) -> SSAValue:
@@ -121,7 +114,7 @@ def _product(node: Node, left: tuple[int, int], right: tuple[int, int]) -> SSAVa
     if min(len(node.shape(left[0])), len(node.shape(right[0]))) < 2:
         raise NotSupportedError("an operand of rank 1")
     a, b = _integers(node, left, -2), _integers(node, right, -1)
-    return node.emit(MatmulOp, a, b)
+    return node.graph.matmul(a, b)
 
 
 def _convolution(
@@ -132,7 +125,7 @@ def _convolution(
     x, w = _integers(node, data, -1), _integers(node, weights, 0)
     rest = [node.x(bias)] if bias is not None and node.has(bias) else []
     properties = sliding(node, window)
-    return node.emit(ConvOp, x, w, *rest, groups=node.int("group", 1), **properties)
+    return node.graph.conv(x, w, *rest, groups=node.int("group", 1), **properties)
 
 
 def _integers(node: Node, value: tuple[int, int], axis: int) -> SSAValue:
@@ -140,14 +133,14 @@ def _integers(node: Node, value: tuple[int, int], axis: int) -> SSAValue:
     one = node.constant(np.array(1, np.int32))
     x = node.x(value[0])
     if not node.has(value[1]):
-        return node.emit(DequantizeOp, x, one)
+        return node.graph.dequantize(x, one)
     zero = node.x(value[1])
     found = shape_of(zero)
     if found in ((), (1,)):
-        return node.emit(DequantizeOp, x, one, node.reshape(zero, ()))
+        return node.graph.dequantize(x, one, node.reshape(zero, ()))
     if len(found) != 1:
         raise NotSupportedError(f"zero points of shape {found}")
-    return node.emit(DequantizeOp, x, one, zero, axis=axis)
+    return node.graph.dequantize(x, one, zero, axis=axis)
 
 
 def _requantize(node: Node, product: SSAValue, scales: tuple[int, int]) -> SSAValue:
@@ -166,20 +159,14 @@ def _requantize(node: Node, product: SSAValue, scales: tuple[int, int]) -> SSAVa
         along = {"axis": 1 if node.op == "QLinearConv" else -1}
     else:
         raise NotSupportedError(f"scales of shape {shape_of(b)}")
-    factor = node.emit(DivOp, node.emit(MulOp, a, b), result)
-    scaled = node.emit(DequantizeOp, product, factor, **along)
+    factor = node.graph.div(node.graph.mul(a, b), result)
+    scaled = node.graph.dequantize(product, factor, **along)
     zero = node.x(7)
     if shape_of(zero) not in ((), (1,)):
         raise NotSupportedError("a zero point of each row")
     one = node.constant(np.array(1, np.float32))
     to = mlir_type(tensor_dtype(zero).name)
-    return node.emit(QuantizeOp, scaled, one, node.reshape(zero, ()), to=to)
-
-
-def _cast(node: Node, value: SSAValue, dtype: str) -> SSAValue:
-    if tensor_dtype(value).name == dtype:
-        return value
-    return node.emit(CastOp, value, to=mlir_type(dtype))
+    return node.graph.quantize(scaled, one, node.reshape(zero, ()), to=to)
 
 
 CONVERTERS: dict[str, Converter] = {

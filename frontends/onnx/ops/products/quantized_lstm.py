@@ -9,12 +9,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import LessOp
-from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ReduceMaxOp
 from inarch.frontends.onnx.contract import Contract, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.products._dynamic import (
@@ -65,7 +60,7 @@ class _QuantizedCell(Cell):
         """Sequences that have ended have no part in the scale."""
         hidden, *rest = state
         zero = self.node.like(0, hidden)
-        return (self.node.emit(SelectOp, lives, hidden, zero), *rest)
+        return (self.node.graph.select(lives, hidden, zero), *rest)
 
 
 def _lstm(node: Node) -> list[SSAValue]:
@@ -85,7 +80,7 @@ def _cell(
     products = scaled_product(node, quantized(node, _used(node, x)), w)
     if node.has(3):
         bias, _ = biases(node, d, 4 * hidden, apart=False)
-        products = node.emit(AddOp, products, bias)
+        products = node.graph.add(products, bias)
     return _QuantizedCell(node, functions, hidden, r[0], None, peepholes(node, d), r), products
 
 
@@ -93,11 +88,11 @@ def _used(node: Node, x: SSAValue) -> SSAValue:
     """The inputs, [steps, batch, width], with 0 behind the longest sequence."""
     if not node.has(4):
         return x
-    longest = node.emit(ReduceMaxOp, node.x(4), axes=[0], keepdims=False)
+    longest = node.graph.reduce_max(node.x(4), axes=[0], keepdims=False)
     steps = shape_of(x)[0]
     iterations = node.constant(np.arange(steps, dtype=np.int32).reshape(steps, 1, 1))
-    within = node.emit(LessOp, iterations, node.emit(CastOp, longest, to=mlir_type("i32")))
-    return node.emit(SelectOp, within, x, node.like(0, x))
+    within = node.graph.less(iterations, node.graph.cast(longest, to=mlir_type("i32")))
+    return node.graph.select(within, x, 0)
 
 
 def _weights(node: Node, d: int, value: int, scale: int, zero: int, what: str) -> Quantized:

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.clip import ClipOp
-from inarch.dialects.graph.elementwise.logic import LessOp
-from inarch.dialects.graph.elementwise.select import SelectOp
-from inarch.dialects.graph.elementwise.unary import ReluOp, SigmoidOp, TanhOp
-from inarch.dialects.graph.matmul import MatmulOp
-from inarch.dialects.graph.op import GraphOp, shape_of
-from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
+from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.regions.scan import scan
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import i64
 
-_FUNCTIONS: Mapping[str, type[GraphOp]] = {"relu": ReluOp, "sigmoid": SigmoidOp, "tanh": TanhOp}
+_FUNCTIONS: Mapping[str, str] = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh"}
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 _DEFAULTS = {
     "RNN": ["Tanh"],
@@ -34,7 +27,7 @@ _DEFAULTS = {
 State = tuple[SSAValue, ...]
 """The hidden state, [batch, hidden]; and the cell of an LSTM."""
 
-Functions = Sequence[type[GraphOp]]
+Functions = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -54,27 +47,24 @@ class Cell:
     def function(self, index: int, x: SSAValue) -> SSAValue:
         """The activation of a gate; `clip` bounds what it is of."""
         limit = self.node.float("clip", 0.0)
-        bounded = self.node.emit(ClipOp, x, low=-limit, high=limit) if limit > 0 else x
+        bounded = self.node.graph.clip(x, low=-limit, high=limit) if limit > 0 else x
         return self.node.emit(self.functions[index], bounded)
 
     def add(self, *values: SSAValue) -> SSAValue:
-        total, *rest = values
-        for value in rest:
-            total = self.node.emit(AddOp, total, value)
-        return total
+        return reduce(self.node.graph.add, values)
 
     def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.node.emit(MulOp, a, b)
+        return self.node.graph.mul(a, b)
 
     def gate(self, x: SSAValue, index: int) -> SSAValue:
         """Gate `index` of what has all of them in its last dimension."""
-        return _part(self.node, x, len(shape_of(x)) - 1, index * self.hidden, self.hidden)
+        return self.node.part(x, len(shape_of(x)) - 1, index * self.hidden, self.hidden)
 
     def recur(self, state: SSAValue, first: int = 0, count: int | None = None) -> SSAValue:
         """The product with the columns of `count` gates (None: of all), and their bias."""
         gates = shape_of(self.recurrence)[1] if count is None else count * self.hidden
-        columns = _part(self.node, self.recurrence, 1, first * self.hidden, gates)
-        product = self.node.emit(MatmulOp, state, columns)
+        columns = self.node.part(self.recurrence, 1, first * self.hidden, gates)
+        product = self.node.graph.matmul(state, columns)
         return product if self.bias is None else self.add(product, self.bias)
 
     def living(self, state: State, lives: SSAValue) -> State:
@@ -83,7 +73,7 @@ class Cell:
         return state
 
     def one_minus(self, x: SSAValue) -> SSAValue:
-        return self.node.emit(SubOp, self.node.like(1, x), x)
+        return self.node.graph.sub(1, x)
 
 
 Step = Callable[[Cell, SSAValue, State], State]
@@ -153,7 +143,7 @@ def run(node: Node, step: Step, make: MakeCell, kind: str) -> list[SSAValue]:
     if len(node.shape(0)) != 3:
         raise InarchError(f"expected an input of rank 3, found shape {node.shape(0)}")
     if batch_first:
-        x = node.emit(TransposeOp, x, perm=[1, 0, 2])
+        x = node.graph.transpose(x, perm=[1, 0, 2])
     steps, batch, _ = shape_of(x)
     if steps < 1:
         raise NotSupportedError(f"a sequence of {steps} steps")
@@ -169,33 +159,33 @@ def run(node: Node, step: Step, make: MakeCell, kind: str) -> list[SSAValue]:
         *state, y = _iterations(cell, products, lives, states[d], step, backward=backward or d == 1)
         outputs.append(node.reshape(y, (steps, 1, batch, hidden)))
         last.append(tuple(state))
-    whole = outputs[0] if len(outputs) == 1 else node.emit(ConcatOp, *outputs, axis=1)
+    whole = outputs[0] if len(outputs) == 1 else node.graph.concat(*outputs, axis=1)
     finals = [_stack(node, list(parts)) for parts in zip(*last, strict=True)]
     if not batch_first:
         return [whole, *finals]
-    whole = node.emit(TransposeOp, whole, perm=[2, 0, 1, 3])
-    return [whole, *(node.emit(TransposeOp, final, perm=[1, 0, 2]) for final in finals)]
+    whole = node.graph.transpose(whole, perm=[2, 0, 1, 3])
+    return [whole, *(node.graph.transpose(final, perm=[1, 0, 2]) for final in finals)]
 
 
 def _cell(
     node: Node, d: int, x: SSAValue, functions: Functions, hidden: int
 ) -> tuple[Cell, SSAValue]:
     """Direction `d`, and its products with the inputs of all steps, with the biases that it may add."""
-    w, r = (node.emit(TransposeOp, drop(node, node.x(index), d), perm=[1, 0]) for index in (1, 2))
-    products = node.emit(MatmulOp, x, w)
+    w, r = (node.graph.transpose(drop(node, node.x(index), d), perm=[1, 0]) for index in (1, 2))
+    products = node.graph.matmul(x, w)
     bias = None
     if node.has(3):
         apart = node.op == "GRU" and node.flag("linear_before_reset", default=False)
         own, bias = biases(node, d, _GATES[node.op] * hidden, apart=apart)
-        products = node.emit(AddOp, products, own)
+        products = node.graph.add(products, own)
     return Cell(node, functions, hidden, r, bias, peepholes(node, d)), products
 
 
 def biases(node: Node, d: int, gates: int, *, apart: bool) -> tuple[SSAValue, SSAValue | None]:
     """The bias of the inputs and, `apart`, that of the recurrence; else their sum."""
     both = drop(node, node.x(3), d)
-    own, recurrent = (_part(node, both, 0, start, gates) for start in (0, gates))
-    return (own, recurrent) if apart else (node.emit(AddOp, own, recurrent), None)
+    own, recurrent = (node.part(both, 0, start, gates) for start in (0, gates))
+    return (own, recurrent) if apart else (node.graph.add(own, recurrent), None)
 
 
 def peepholes(node: Node, d: int) -> SSAValue | None:
@@ -234,11 +224,7 @@ def _sizes(node: Node, width: int, kind: str) -> tuple[int, int]:
 
     W and R of quantized operators have their gates last.
     """
-    direction = node.text("direction", "forward")
-    if direction not in ("forward", "reverse", "bidirectional"):
-        raise InarchError(
-            f"expected direction forward, reverse or bidirectional, found '{direction}'"
-        )
+    direction = node.choice("direction", ("forward", "reverse", "bidirectional"), "forward")
     directions, gates = 1 + (direction == "bidirectional"), _GATES[kind]
     shape, last = node.shape(2), node.op != kind
     hidden = shape[1 if last else 2] if len(shape) == 3 else 0
@@ -261,7 +247,7 @@ def _matrix(directions: int, gates: int, width: int, *, last: bool) -> tuple[int
     return (directions, width, gates) if last else (directions, gates, width)
 
 
-def _functions(node: Node, directions: int, kind: str) -> list[list[type[GraphOp]]]:
+def _functions(node: Node, directions: int, kind: str) -> list[list[str]]:
     defaults = _DEFAULTS[kind]
     attribute = node.attribute("activations")
     names = [text.decode("utf-8", "replace") for text in attribute.strings] if attribute else []
@@ -285,7 +271,7 @@ def _initial(node: Node, directions: int, batch: int, hidden: int, kind: str) ->
             continue
         value = node.x(index)
         if node.flag("layout", default=False):
-            value = node.emit(TransposeOp, value, perm=[1, 0, 2])
+            value = node.graph.transpose(value, perm=[1, 0, 2])
         if shape_of(value) != wanted:
             raise InarchError(f"expected states of shape {wanted}, found {shape_of(value)}")
         states.append(value)
@@ -300,39 +286,26 @@ def _lives(node: Node, steps: int) -> SSAValue | None:
     if known is not None and known.size and not 0 <= known.min() <= known.max() <= steps:
         raise InarchError(f"expected sequence_lens from 0 to {steps}, found {known.tolist()}")
     node.indexes(node.x(4), steps + 1, wraps=False)
-    lengths = node.emit(CastOp, node.x(4), to=i64)
+    lengths = node.graph.cast(node.x(4), to=i64)
     iterations = node.constant(np.arange(steps, dtype=np.int64).reshape(steps, 1, 1))
-    return node.emit(LessOp, iterations, node.reshape(lengths, (1, *node.shape(4), 1)))
+    return node.graph.less(iterations, node.reshape(lengths, (1, *node.shape(4), 1)))
 
 
 def _masked(node: Node, lives: SSAValue, after: State, before: State) -> list[SSAValue]:
     """The states after a step, and its output; beyond a sequence's length they stay, and 0 comes out."""
-    states = [node.emit(SelectOp, lives, new, old) for new, old in zip(after, before, strict=True)]
-    return [*states, node.emit(SelectOp, lives, after[0], node.like(0, after[0]))]
-
-
-def _part(node: Node, x: SSAValue, axis: int, start: int, size: int) -> SSAValue:
-    shape = shape_of(x)
-    if (start, size) == (0, shape[axis]):
-        return x
-    return node.emit(
-        SliceOp,
-        x,
-        starts=[start if d == axis else 0 for d in range(len(shape))],
-        sizes=[size if d == axis else extent for d, extent in enumerate(shape)],
-        steps=[1] * len(shape),
-    )
+    states = [node.graph.select(lives, new, old) for new, old in zip(after, before, strict=True)]
+    return [*states, node.graph.select(lives, after[0], 0)]
 
 
 def drop(node: Node, x: SSAValue, index: int) -> SSAValue:
     """`x[index]`: one element of the first dimension."""
-    return node.reshape(_part(node, x, 0, index, 1), shape_of(x)[1:])
+    return node.reshape(node.part(x, 0, index, 1), shape_of(x)[1:])
 
 
 def _stack(node: Node, values: Sequence[SSAValue]) -> SSAValue:
     """The values along a new first axis."""
     parts = [node.reshape(value, (1, *shape_of(value))) for value in values]
-    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, *parts, axis=0)
+    return parts[0] if len(parts) == 1 else node.graph.concat(*parts, axis=0)
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -6,10 +6,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
 from inarch.frontends.onnx.contract import Contract, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
@@ -31,11 +28,11 @@ def _rotary(node: Node) -> SSAValue:
     flat = len(shape) == 3
     heads = node.reshape(node.x(0), (*shape[:2], shape[2] // size, size)) if flat else node.x(0)
     if not flat:
-        heads = node.emit(TransposeOp, heads, perm=[0, 2, 1, 3])
+        heads = node.graph.transpose(heads, perm=[0, 2, 1, 3])
     turned = _turned(node, heads, pairs)
     if flat:
         return node.reshape(turned, shape)
-    return node.emit(TransposeOp, turned, perm=[0, 2, 1, 3])
+    return node.graph.transpose(turned, perm=[0, 2, 1, 3])
 
 
 def _size(node: Node, shape: tuple[int, ...], pairs: int) -> int:
@@ -67,24 +64,24 @@ def _turned(node: Node, x: SSAValue, pairs: int) -> SSAValue:
     places = _places(node, batch, steps)
     rows = shape_of(places)[0]
     cos, sin = (
-        node.reshape(node.emit(GatherOp, node.x(index), places, axis=0), (rows, steps, 1, pairs))
+        node.reshape(node.graph.gather(node.x(index), places, axis=0), (rows, steps, 1, pairs))
         for index in (2, 3)
     )
     near = node.flag("interleaved", default=False)
     step, second = (2, 1) if near else (1, pairs)
-    a, b = (_part(node, x, start, pairs, step) for start in (0, second))
-    left = node.emit(SubOp, node.emit(MulOp, a, cos), node.emit(MulOp, b, sin))
-    right = node.emit(AddOp, node.emit(MulOp, a, sin), node.emit(MulOp, b, cos))
+    a, b = (node.part(x, -1, start, pairs, step) for start in (0, second))
+    left = node.graph.sub(node.graph.mul(a, cos), node.graph.mul(b, sin))
+    right = node.graph.add(node.graph.mul(a, sin), node.graph.mul(b, cos))
     if near:
         column = (batch, steps, heads, pairs, 1)
         both = [node.reshape(part, column) for part in (left, right)]
-        found = node.emit(ConcatOp, *both, axis=4)
+        found = node.graph.concat(*both, axis=4)
         parts = [node.reshape(found, (batch, steps, heads, 2 * pairs))]
     else:
         parts = [left, right]
     if size > 2 * pairs:
-        parts.append(_part(node, x, 2 * pairs, size - 2 * pairs, 1))
-    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, *parts, axis=3)
+        parts.append(node.part(x, -1, 2 * pairs, size - 2 * pairs))
+    return parts[0] if len(parts) == 1 else node.graph.concat(*parts, axis=3)
 
 
 def _places(node: Node, batch: int, steps: int) -> SSAValue:
@@ -99,19 +96,7 @@ def _places(node: Node, batch: int, steps: int) -> SSAValue:
     node.indexes(node.x(1), rows - steps + 1, wraps=False)
     node.room(steps)
     iterations = node.constant(np.arange(steps).astype(node.dtype(1).numpy).reshape(1, steps))
-    return node.emit(AddOp, iterations, node.reshape(node.x(1), (1, 1)))
-
-
-def _part(node: Node, x: SSAValue, start: int, size: int, step: int) -> SSAValue:
-    """Every `step`-th number of the last axis."""
-    shape = shape_of(x)
-    return node.emit(
-        SliceOp,
-        x,
-        starts=[0, 0, 0, start],
-        sizes=[*shape[:3], size],
-        steps=[1, 1, 1, step],
-    )
+    return node.graph.add(iterations, node.reshape(node.x(1), (1, 1)))
 
 
 _ATTRIBUTES = {

@@ -5,11 +5,10 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.cumulative import CumprodOp, CumsumOp, CumulativeOp
 from inarch.frontends.onnx.node import Converter, Node
 
 
-def _cumulative(kind: type[CumulativeOp]) -> Converter:
+def _cumulative(kind: str) -> Converter:
     def convert(node: Node) -> SSAValue:
         found = node.numbers(1, "axis")
         if len(found) != 1:
@@ -26,6 +25,6 @@ def _cumulative(kind: type[CumulativeOp]) -> Converter:
 
 
 CONVERTERS: dict[str, Converter] = {
-    "CumProd": _cumulative(CumprodOp),
-    "CumSum": _cumulative(CumsumOp),
+    "CumProd": _cumulative("cumprod"),
+    "CumSum": _cumulative("cumsum"),
 }

@@ -8,14 +8,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.composites.normalization import LayerNormOp
-from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import EqualOp
-from inarch.dialects.graph.elementwise.unary import ReciprocalOp, SqrtOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.reduce import ReduceMeanOp, ReduceSumOp
 from inarch.frontends.onnx.contract import Contract, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
@@ -31,10 +24,10 @@ def _root_mean_square(
     """`x / sqrt(mean(x**2) + epsilon) * scale`, the mean from `axis` on, and `1 / sqrt(...)`."""
     shape = shape_of(x)
     axes = list(range(node.axis(axis, len(shape)), len(shape)))
-    square = node.emit(ReduceMeanOp, node.emit(MulOp, x, x), axes=axes, keepdims=True)
-    root = node.emit(SqrtOp, node.emit(AddOp, square, node.like(epsilon, x)))
-    inverse = node.emit(ReciprocalOp, root)
-    result = node.emit(MulOp, node.emit(MulOp, x, inverse), scale)
+    square = node.graph.reduce_mean(node.graph.mul(x, x), axes=axes, keepdims=True)
+    root = node.graph.sqrt(node.graph.add(square, epsilon))
+    inverse = node.graph.reciprocal(root)
+    result = node.graph.mul(node.graph.mul(x, inverse), scale)
     if shape_of(result) != shape:
         raise InarchError(f"expected a scale that broadcasts to {shape}, found {shape_of(scale)}")
     return result, inverse
@@ -55,7 +48,7 @@ def _skip(node: Node) -> Sequence[SSAValue]:
         _check_vector(node, index, name, hidden)
     operands = [total, node.x(2), *([node.x(3)] if node.has(3) else [])]
     epsilon = node.float("epsilon", _EPSILON)
-    result = node.emit(LayerNormOp, *operands, axis=-1, epsilon=epsilon)
+    result = node.graph.layer_norm(*operands, axis=-1, epsilon=epsilon)
     return [result, total, total, total]
 
 
@@ -75,11 +68,11 @@ def _sum(node: Node, bias: int) -> SSAValue:
     shape, skip = node.shape(0), node.shape(1)
     if len(shape) not in (2, 3) or skip not in (shape, (1, *shape[1:]), shape[1:]):
         raise InarchError(f"expected a skip as large as the input {shape}, found shape {skip}")
-    total = node.emit(AddOp, node.x(0), node.x(1))
+    total = node.graph.add(node.x(0), node.x(1))
     if not node.has(bias):
         return total
     _check_vector(node, bias, "bias", shape[-1])
-    return node.emit(AddOp, total, node.x(bias))
+    return node.graph.add(total, node.x(bias))
 
 
 def _check_vector(node: Node, index: int, name: str, size: int) -> None:
@@ -99,11 +92,11 @@ def _embed(node: Node) -> Sequence[SSAValue]:
         raise InarchError(f"expected input_ids of rank 2, found shape {shape}")
     if node.has(1) != node.has(4):
         raise InarchError("expected segment_ids and segment_embedding, found one of them")
-    total = node.emit(AddOp, _looked_up(node, 2, node.x(0)), _looked_up(node, 3, _places(node)))
+    total = node.graph.add(_looked_up(node, 2, node.x(0)), _looked_up(node, 3, _places(node)))
     if node.has(1):
-        total = node.emit(AddOp, total, _looked_up(node, 4, node.x(1)))
+        total = node.graph.add(total, _looked_up(node, 4, node.x(1)))
     epsilon = node.float("epsilon", _EPSILON)
-    result = node.emit(LayerNormOp, total, node.x(5), node.x(6), axis=-1, epsilon=epsilon)
+    result = node.graph.layer_norm(total, node.x(5), node.x(6), axis=-1, epsilon=epsilon)
     return [result, _counted(node), total]
 
 
@@ -111,7 +104,7 @@ def _looked_up(node: Node, table: int, ids: SSAValue) -> SSAValue:
     if len(node.shape(table)) != 2:
         raise InarchError(f"expected a table of rank 2, found shape {node.shape(table)}")
     node.indexes(ids, node.shape(table)[0], wraps=False)
-    return node.emit(GatherOp, node.x(table), ids, axis=0)
+    return node.graph.gather(node.x(table), ids, axis=0)
 
 
 def _places(node: Node) -> SSAValue:
@@ -131,8 +124,8 @@ def _counted(node: Node) -> SSAValue:
         return node.broadcast(node.constant(np.array(0, np.int32)), node.shape(0)[:1])
     if node.shape(7) != node.shape(0):
         raise InarchError(f"expected a mask of shape {node.shape(0)}, found {node.shape(7)}")
-    ones = node.emit(CastOp, node.emit(EqualOp, node.x(7), node.like(1, node.x(7))), to=i32)
-    return node.emit(ReduceSumOp, ones, axes=[1], keepdims=False)
+    ones = node.graph.cast(node.graph.equal(node.x(7), 1), to=i32)
+    return node.graph.reduce_sum(ones, axes=[1], keepdims=False)
 
 
 _ONE = {"epsilon": "FLOAT"}

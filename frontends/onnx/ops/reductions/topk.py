@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.places.topk import TopKOp
 from inarch.frontends.onnx.node import Converter, Node
 
 
@@ -23,7 +22,7 @@ def _top_k(node: Node) -> Sequence[SSAValue]:
     else:
         k = node.int("k", -1)
     largest = node.flag("largest", default=True)
-    return node.emit_all(TopKOp, node.x(), k=k, axis=axis, largest=largest)
+    return node.emit_all("topk", node.x(), k=k, axis=axis, largest=largest)
 
 
 CONVERTERS: dict[str, Converter] = {"TopK": _top_k}

@@ -1,107 +1,32 @@
-"""Exceptions, options and values, where onnxruntime has them."""
+"""Exceptions, options and values, where onnxruntime has them: all of the package's names but some."""
 
 from __future__ import annotations
 
-from inarch.compat.onnxruntime import (
-    ExecutionMode,
-    ExecutionOrder,
-    GraphOptimizationLevel,
-    ModelMetadata,
-    NodeArg,
-    OrtAllocatorType,
-    OrtArenaCfg,
-    OrtDevice,
-    OrtDeviceMemoryType,
-    OrtExecutionProviderDevicePolicy,
-    OrtHardwareDeviceType,
-    OrtMemoryInfo,
-    OrtMemoryInfoDeviceType,
-    OrtMemType,
-    OrtValue,
-    RunOptions,
-    SessionIOBinding,
-    SessionOptions,
-    create_and_register_allocator,
-    disable_telemetry_events,
-    enable_telemetry_events,
-    get_all_providers,
-    get_available_providers,
-    get_build_info,
-    get_device,
-    get_version_string,
-    has_collective_ops,
-    set_default_logger_severity,
-    set_default_logger_verbosity,
-    set_seed,
-)
-from inarch.compat.onnxruntime.errors import (
-    DeviceReset,
-    EngineError,
-    EPFail,
-    Fail,
-    InvalidArgument,
-    InvalidGraph,
-    InvalidProtobuf,
-    ModelLoadCanceled,
-    ModelLoaded,
-    ModelRequiresCompilation,
-    NoModel,
-    NoSuchFile,
-    NotFound,
-    NotImplemented,  # noqa: A004 - the name is that library's
-    RuntimeException,
-)
+from typing import Any
 
-__all__ = [
-    "DeviceReset",
-    "EPFail",
-    "EngineError",
-    "ExecutionMode",
-    "ExecutionOrder",
-    "Fail",
-    "GraphOptimizationLevel",
-    "InvalidArgument",
-    "InvalidGraph",
-    "InvalidProtobuf",
-    "ModelLoadCanceled",
-    "ModelLoaded",
-    "ModelMetadata",
-    "ModelRequiresCompilation",
-    "NoModel",
-    "NoSuchFile",
-    "NodeArg",
-    "NotFound",
-    "NotImplemented",
-    "OrtAllocatorType",
-    "OrtArenaCfg",
-    "OrtDevice",
-    "OrtDeviceMemoryType",
-    "OrtExecutionProviderDevicePolicy",
-    "OrtHardwareDeviceType",
-    "OrtMemType",
-    "OrtMemoryInfo",
-    "OrtMemoryInfoDeviceType",
-    "OrtValue",
-    "RunOptions",
-    "RuntimeException",
-    "SessionIOBinding",
-    "SessionOptions",
-    "create_and_register_allocator",
-    "disable_telemetry_events",
-    "enable_telemetry_events",
-    "get_all_providers",
-    "get_available_providers",
-    "get_build_info",
-    "get_default_session_options",
-    "get_device",
-    "get_version_string",
-    "has_collective_ops",
-    "set_default_logger_severity",
-    "set_default_logger_verbosity",
-    "set_seed",
-]
+from inarch.compat import onnxruntime
+from inarch.compat.onnxruntime import SessionOptions, errors
+
+_ELSEWHERE = frozenset({
+    "IOBinding", "InferenceSession", "OrtDeviceVendorId", "__version__", "install", "preload_dlls",
+})  # fmt: skip
+"""Names of the package that this module of onnxruntime does not have."""
+
+_ERRORS = [name for name, thing in vars(errors).items() if errors.is_of_onnxruntime(thing)]
+
+__all__ = list({*onnxruntime.__all__, *_ERRORS, "get_default_session_options"} - _ELSEWHERE)  # pyrefly: ignore[unresolvable-dunder-all] - by rule
 
 
 def get_default_session_options() -> SessionOptions:
     """Options that nobody has set."""
     return SessionOptions()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(errors if name in _ERRORS else onnxruntime, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
