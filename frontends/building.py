@@ -54,8 +54,8 @@ class Building:
     ) -> list[SSAValue]:
         """As `emit`, of an op with several results.
 
-        An op that computes with a dtype that is only stored does so in its `arithmetic`; floats that come of it
-        are rounded back, each once where another op of this node takes it.
+        An op that computes with a dtype that is only stored does so in its `arithmetic`; floats that come of
+        it are rounded back, each once where another op of this node takes it.
         """
         op = operations()[kind] if isinstance(kind, str) else kind
         tensors = [operand for operand in operands if isinstance(operand, SSAValue)]
@@ -63,7 +63,9 @@ class Building:
         try:
             if op.MOVES or not stored:
                 return self._emit(op, operands, properties)
-            wide = [self._widened(each) if isinstance(each, SSAValue) else each for each in operands]
+            wide = [
+                self._widened(each) if isinstance(each, SSAValue) else each for each in operands
+            ]
             return [self._narrowed(each, stored[0]) for each in self._emit(op, wide, properties)]
         except VerifyException as error:
             # The number of the constraint is of the op's documentation, which the model's author has not.

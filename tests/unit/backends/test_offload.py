@@ -23,6 +23,7 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model, lower
 from inarch.driver.offload import Offload, emit_offloaded, emit_text
 from inarch.ir.text import parse_module
+from inarch.machine.target import native
 from inarch.machine.target import parse as parse_target
 from inarch.machine.toolchain import compile_library
 from inarch.offload.backend import BACKENDS
@@ -271,7 +272,7 @@ def test_one_file_has_the_c_of_all_backends(
     assert (done.code, done.out) == (0, text)
     (tmp_path / "all.c").write_text(text + MAIN)
     language = ["-x", "c++"] if compiler == "g++" else ["-std=c11"]
-    flags = ["-D__AVX2__", "-O1", "-Wall", "-Wextra", "-Werror", "all.c", "-o", "all", "-lm"]
+    flags = [*native().cflags(), "-O1", "-Wall", "-Wextra", "-Werror", "all.c", "-o", "all", "-lm"]
     command = [command_of(compiler), *language, *flags]
     subprocess.run(command, cwd=tmp_path, check=True)
     said = subprocess.run([str(tmp_path / "all")], capture_output=True, text=True, check=True)

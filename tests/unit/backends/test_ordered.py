@@ -16,6 +16,7 @@ from inarch.backends.c.write.value.math import helpers_text
 from inarch.backends.c.write.value.ordered import BOUNDS, ordered_name
 from inarch.core.dtypes import DTYPES
 from inarch.machine.target import native
+from inarch.testing import execute_compiled
 
 FLAGS = {8: [], 16: ["-msse4.1"], 32: ["-mavx"], 64: ["-mavx512f"]}
 """By the bytes of a vector, what lets gcc use its builtin."""
@@ -111,3 +112,43 @@ def test_nan_where_either_is(compiler: str, most: int, tmp_path: Path) -> None:
             library[f"bounded_{function}_{nbytes}"](*arguments)
         reference = np.maximum if function == "max" else np.minimum
         np.testing.assert_array_equal(found, reference(values, limit), f"{function} {bound}")
+
+
+def _signs(mode: str, dtype: str, columns: int) -> tuple[str, int]:
+    """Nests that bound x by 0, on each side: a row of `out` each; how many rows.
+
+    Not by -0: clang 14 makes `x <= 0 ? -0.0 : x` of `x < 0 ? -0.0 : x` on vectors of f64.
+    """
+    cases = list(product(("maximumf", "minimumf"), (True, False)))
+    x, out = f"memref<{columns}x{dtype}>", f"memref<{len(cases)}x{columns}x{dtype}>"
+    nests = [
+        f"""
+  loop.nest (n = {columns}{mode}) ins(%x[n] : {x}) outs(%out[{row}, n] init 0.0 : {out}) {{
+  ^bb0(%v: {dtype}, %acc: {dtype}):
+    %e = math.exp %v : {dtype}
+    %w = arith.mulf %v, %e : {dtype}
+    %zero = arith.constant 0.0 : {dtype}
+    %r = arith.{name} {"%zero, %w" if is_first else "%w, %zero"} : {dtype}
+    loop.yield %r : {dtype}
+  }}"""
+        for row, (name, is_first) in enumerate(cases)
+    ]
+    return f"func.func @main(%x: {x}, %out: {out}) {{{''.join(nests)}\n  func.return\n}}", len(
+        cases
+    )
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_of_two_zeros_all_take_the_same(
+    compiler: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounded by a zero, x that is a zero stays: on lanes, in strips and their remainders, and by itself."""
+    monkeypatch.setenv("CC", compiler)
+    for mode, columns in ((" vector", 16), ("", 16 * 8 + 3), ("", 1)):
+        text, rows = _signs(mode, dtype, columns)
+        kind = DTYPES[dtype].numpy
+        x = np.copysign(np.zeros(columns, kind), np.resize([-1, 1, 1], columns).astype(kind))
+        (out,) = execute_compiled(text, [x])
+        assert (out == 0).all()
+        np.testing.assert_array_equal(np.signbit(out), np.tile(np.signbit(x), (rows, 1)), mode)

@@ -246,7 +246,8 @@ def test_a_further_size_packs_nothing_again(monkeypatch: pytest.MonkeyPatch) -> 
     for batch, seq in SIZES:
         check(module, batch, seq)
         counts.append(len(packs))
-    assert counts == [1, 1, 1]
+    assert counts[0] > 0
+    assert counts == [counts[0]] * len(SIZES)
 
 
 def test_weights_of_one_shape_are_told_apart(tmp_path: Path) -> None:

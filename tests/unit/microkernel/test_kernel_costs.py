@@ -269,9 +269,9 @@ def test_twenty_times_the_work_takes_longer(tmp_path: Path) -> None:
     assert isinstance(once, float)
     assert isinstance(slowly, float)
     assert slowly > 4 * once
-    more = call_cycles(_scale(ONCE), {"N": 4 * 4096}, cache=kept)
+    more = call_cycles(_scale(ONCE), {"N": 64 * 4096}, cache=kept)
     assert isinstance(more, float)
-    assert more > 1.5 * once
+    assert more > 4 * once
 
 
 def test_what_was_measured_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,10 +128,18 @@ def expression(op: Operation, operands: Sequence[str], need: Need) -> str:
     return text
 
 
-def is_number(value: SSAValue) -> bool:
+def _is_number(value: SSAValue) -> bool:
     """Whether it is a constant float, and no NaN."""
     found = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
     return isinstance(found, FloatAttr) and not isnan(found.value.data)
+
+
+def bounded_by_number(op: Operation) -> tuple[int, int] | None:
+    """Of a maximum or minimum of floats: which operand is a number, and the other one; None without one."""
+    for at, operand in enumerate(op.operands):
+        if _is_number(operand):
+            return at, 1 - at
+    return None
 
 
 def _is_half(value: SSAValue) -> bool:
@@ -182,10 +190,9 @@ def _bitwise(op: Operation, values: Sequence[str], sign: str) -> str:
 
 def _ordered(op: Operation, values: Sequence[str], name: str, need: Need) -> str:
     dtype = element(op.results[0].type).name
-    for at, operand in enumerate(op.operands):
-        if is_number(operand):
-            bound = need(f"inarch_{_BOUNDS[type(op)]}_{dtype}")
-            return _call(bound, (values[1 - at], values[at]))
+    if (sides := bounded_by_number(op)) is not None:
+        number, other = sides
+        return _call(need(f"inarch_{_BOUNDS[type(op)]}_{dtype}"), (values[other], values[number]))
     return _call(need(f"inarch_{name}_{dtype}"), values)
 
 

@@ -41,7 +41,7 @@ def _bounded(dtype: DType, name: str, sign: str) -> str:
     return f"""
 static inline {kind} inarch_{name}_{dtype.name}({kind} x, {kind} bound)
 {{
-    return x {sign} bound ? bound : x; /* NaN stays; the bound is a number */
+    return x {sign} bound ? bound : x; /* NaN stays, and a zero its sign; the bound is a number */
 }}
 """
 
@@ -197,8 +197,8 @@ _HELPERS: dict[str, str] = {
     **SCALARS,
     **{f"inarch_max_{d.name}": _ordered(d, "max", ">") for d in _FLOATS},
     **{f"inarch_min_{d.name}": _ordered(d, "min", "<") for d in _FLOATS},
-    **{f"inarch_raised_{d.name}": _bounded(d, "raised", "<=") for d in _FLOATS},
-    **{f"inarch_lowered_{d.name}": _bounded(d, "lowered", ">=") for d in _FLOATS},
+    **{f"inarch_raised_{d.name}": _bounded(d, "raised", "<") for d in _FLOATS},
+    **{f"inarch_lowered_{d.name}": _bounded(d, "lowered", ">") for d in _FLOATS},
     **{f"inarch_div_{d.name}": _divide(d, "div", "/") for d in (*_SIGNED, *_UNSIGNED)},
     **{f"inarch_rem_{d.name}": _divide(d, "rem", "%") for d in (*_SIGNED, *_UNSIGNED)},
     **{f"inarch_floordiv_{d.name}": _round_divide(d, "floordiv") for d in _SIGNED},

@@ -21,9 +21,9 @@ from inarch.backends.c.write.scope import Scope, Values, VectorType
 from inarch.backends.c.write.value.elementary import TOGETHER, vector_name
 from inarch.backends.c.write.value.expressions import (
     SHIFTS,
+    bounded_by_number,
     constant_text,
     expression,
-    is_number,
     our_function,
 )
 from inarch.backends.c.write.value.fused import fused_name
@@ -233,10 +233,12 @@ def _ordered(op: Operation, operands: Sequence[Value], kind: VectorType, scope: 
     """The larger or smaller, NaN when either is; with a number it is one instruction."""
     row, is_signed = of_op(op.name)
     dtype, lanes = DTYPES[kind.dtype], kind.lanes
-    for bound, one, other in zip(op.operands, operands, operands[::-1], strict=True):
-        if dtype == DTYPES["f32"] and is_number(bound):
+    if dtype.is_float and (sides := bounded_by_number(op)) is not None:
+        # Of two zeros the one that is not the number: as without lanes.
+        operands = [operands[at] for at in sides]
+        if dtype == DTYPES["f32"]:
             name = scope.unit.need(vector_name(BOUNDS[row.name], lanes))
-            return f"{name}({unwrapped(one.text)}, {unwrapped(other.text)})"
+            return f"{name}({', '.join(unwrapped(each.text) for each in operands)})"
     a, b = (
         _named(operand.text, kind, scope)
         if operand.is_vector
