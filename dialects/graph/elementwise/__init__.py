@@ -100,6 +100,8 @@ class UnaryOp(ElementwiseOp):
 
     x = operand_def(TensorType)
     out = result_def(TensorType)
+    # Ops of others are defined by xDSL, which knows no `format_of`.
+    assembly_format = "$x attr-dict `:` type($x) `->` type($out)"
 
     def check(self) -> None:
         found = tensor_dtype(self.x)
@@ -133,6 +135,7 @@ class BinaryOp(ElementwiseOp):
     a = operand_def(TensorType)
     b = operand_def(TensorType)
     out = result_def(TensorType)
+    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($out)"
 
     def check(self) -> None:
         left, right = tensor_dtype(self.a), tensor_dtype(self.b)
