@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.irdl import operand_def, prop_def, result_def
@@ -35,21 +35,18 @@ class CumulativeOp(GraphOp):
         "`:` type($x) `->` type($out)"
     )
 
-    @abstractmethod
-    def neutral(self) -> Number:
-        """What the first element of an exclusive one is: nothing summed up, or multiplied."""
+    FUNCTION: ClassVar[str]
+    """The scalar function f."""
+    NEUTRAL: ClassVar[int]
+    """What the first element of an exclusive one is: nothing summed up, or multiplied."""
 
-    @abstractmethod
     def start(self) -> Number:
         """The number from which a step gives each element itself, also -0."""
+        return -0.0 if not self.NEUTRAL and tensor_dtype(self.x).is_float else self.NEUTRAL
 
-    @abstractmethod
     def step(self, x: Scalar, acc: Scalar) -> Scalar:
         """The accumulator after one more element."""
-
-    @abstractmethod
-    def accumulate(self, x: Array, axis: int) -> Array:
-        """The op in NumPy, neither exclusive nor in reverse."""
+        return acc.function(self.FUNCTION, x)
 
     def along(self) -> int:
         """The axis, counted from the front."""
@@ -77,11 +74,10 @@ class CumulativeOp(GraphOp):
         axis = self.along()
         ordered = np.flip(x, axis) if self.goes_back() else x
         with np.errstate(all="ignore"):
-            result = self.accumulate(ordered, axis)
+            function = np.add if self.FUNCTION == "add" else np.multiply
+            result = function.accumulate(ordered, axis, dtype=x.dtype)
         if self.excludes():
-            first = np.full_like(
-                result.take([0] if result.shape[axis] else [], axis), self.neutral()
-            )
+            first = np.full_like(result.take([0] if result.shape[axis] else [], axis), self.NEUTRAL)
             rest = result.take(range(result.shape[axis] - 1), axis)
             result = np.concatenate([first, rest], axis)
         return np.ascontiguousarray(np.flip(result, axis) if self.goes_back() else result)
@@ -92,18 +88,8 @@ class CumsumOp(CumulativeOp):
     """`out[k] = x[0] + x[1] + ... + x[k]` along `axis`; integers wrap. See CumulativeOp."""
 
     name = "graph.cumsum"
-
-    def neutral(self) -> Number:
-        return 0
-
-    def start(self) -> Number:
-        return -0.0 if tensor_dtype(self.x).is_float else 0
-
-    def step(self, x: Scalar, acc: Scalar) -> Scalar:
-        return acc + x
-
-    def accumulate(self, x: Array, axis: int) -> Array:
-        return np.cumsum(x, axis, dtype=x.dtype)
+    FUNCTION: ClassVar[str] = "add"
+    NEUTRAL: ClassVar[int] = 0
 
 
 @op_definition
@@ -111,15 +97,5 @@ class CumprodOp(CumulativeOp):
     """`out[k] = x[0] * x[1] * ... * x[k]` along `axis`; integers wrap. See CumulativeOp."""
 
     name = "graph.cumprod"
-
-    def neutral(self) -> Number:
-        return 1
-
-    def start(self) -> Number:
-        return 1
-
-    def step(self, x: Scalar, acc: Scalar) -> Scalar:
-        return acc * x
-
-    def accumulate(self, x: Array, axis: int) -> Array:
-        return np.multiply.accumulate(x, axis, dtype=x.dtype)
+    FUNCTION: ClassVar[str] = "mul"
+    NEUTRAL: ClassVar[int] = 1

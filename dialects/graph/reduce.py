@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.irdl import operand_def, prop_def, result_def
@@ -43,13 +44,16 @@ class ReduceOp(StructuredOp):
         "$x `axes` `=` $axes (`keepdims` `=` $keepdims^)? attr-dict `:` type($x) `->` type($out)"
     )
 
+    FUNCTION: ClassVar[str]
+    """The scalar function of the accumulator and one more element."""
+
     @abstractmethod
     def start(self) -> Number:
         """The value of a reduction of no elements."""
 
-    @abstractmethod
     def step(self, x: Scalar, acc: Scalar) -> Scalar:
         """The accumulator after one more element."""
+        return acc.function(self.FUNCTION, x)
 
     @abstractmethod
     def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
@@ -118,12 +122,10 @@ class ReduceSumOp(ReduceOp):
     """`out = sum of x along axes`; integers wrap; no elements: 0. Constraints: see ReduceOp."""
 
     name = "graph.reduce_sum"
+    FUNCTION: ClassVar[str] = "add"
 
     def start(self) -> Number:
         return 0
-
-    def step(self, x: Scalar, acc: Scalar) -> Scalar:
-        return acc + x
 
     def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.sum(x, axis=axes, dtype=_accumulator(x), keepdims=True)
@@ -138,6 +140,7 @@ class ReduceMeanOp(ReduceOp):
     """
 
     name = "graph.reduce_mean"
+    FUNCTION: ClassVar[str] = "add"
 
     def check(self) -> None:
         super().check()
@@ -149,9 +152,6 @@ class ReduceMeanOp(ReduceOp):
 
     def start(self) -> Number:
         return 0
-
-    def step(self, x: Scalar, acc: Scalar) -> Scalar:
-        return acc + x
 
     def finish(self) -> Body | None:
         count = self.count()
@@ -178,12 +178,10 @@ class ReduceMaxOp(ReduceOp):
     """
 
     name = "graph.reduce_max"
+    FUNCTION: ClassVar[str] = "max"
 
     def start(self) -> Number:
         return tensor_dtype(self.x).least
-
-    def step(self, x: Scalar, acc: Scalar) -> Scalar:
-        return acc.maximum(x)
 
     def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.max(x, axis=axes, keepdims=True, initial=self.start())
@@ -197,12 +195,10 @@ class ReduceMinOp(ReduceOp):
     """
 
     name = "graph.reduce_min"
+    FUNCTION: ClassVar[str] = "min"
 
     def start(self) -> Number:
         return tensor_dtype(self.x).greatest
-
-    def step(self, x: Scalar, acc: Scalar) -> Scalar:
-        return acc.minimum(x)
 
     def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.min(x, axis=axes, keepdims=True, initial=self.start())
@@ -213,12 +209,10 @@ class ReduceProdOp(ReduceOp):
     """`out = product of x along axes`; integers wrap; no elements: 1. Constraints: see ReduceOp."""
 
     name = "graph.reduce_prod"
+    FUNCTION: ClassVar[str] = "mul"
 
     def start(self) -> Number:
         return 1
-
-    def step(self, x: Scalar, acc: Scalar) -> Scalar:
-        return acc * x
 
     def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.prod(x, axis=axes, dtype=_accumulator(x), keepdims=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,17 +56,6 @@ class Crash:
     def as_json(self) -> dict[str, Any]:
         """For `--json`."""
         return {"crash": self.how}
-
-
-def first_difference(
-    expected: Mapping[str, Array], found: Mapping[str, Array], allowed: Mapping[str, Array]
-) -> Difference | None:
-    """Of the values of `expected`, in order. Shapes are those of one program, so they agree."""
-    for name, wanted in expected.items():
-        one = difference(name, wanted, found[name], allowed[name])
-        if one is not None:
-            return one
-    return None
 
 
 def difference(name: str, expected: Array, found: Array, allowed: Array) -> Difference | None:

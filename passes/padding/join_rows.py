@@ -18,20 +18,18 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
 from inarch.dialects.loop.buffer import AllocOp, is_constant, root
-from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
-from inarch.dialects.loop.nest import NestOp, YieldOp
-from inarch.ir.functions import entry_blocks
+from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.contraction import match_contraction
-from inarch.passes.padding.ways import Way, cheapest
+from inarch.passes.padding.ways import Way, cheapest, copy_nest, free_nests
 from inarch.passes.tensorize.choose import Prices
 from inarch.passes.tensorize.unify.strided import strided_nest
 
@@ -50,10 +48,8 @@ class JoinRowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         prices = Prices.of(ctx, op)
-        for _, block in entry_blocks(op):
-            for nest in [each for each in block.ops if isinstance(each, NestOp)]:
-                if not is_kept(nest) and 0 not in nest.sizes:
-                    _join(nest, prices, remarks_of(ctx), always=self.always)
+        for nest in free_nests(op):
+            _join(nest, prices, remarks_of(ctx), always=self.always)
 
 
 PASS = JoinRowsPass
@@ -176,17 +172,9 @@ def _moved(nest: NestOp, access: _Access, buffer: SSAValue, dense: SSAValue) -> 
         )
         for form, place in zip(access.forms, places, strict=True)
     ]
-    in_order, elsewhere = affine_map(_in_order(places, count), count), affine_map(theirs, count)
-    is_read = access.place < len(nest.ins)
-    block = Block(arg_types=[memref_of(dense).element_type] * 2)
-    block.add_op(YieldOp(block.args[0]))
-    copy = NestOp(
-        [IteratorAttr.get(nest.names[each], nest.sizes[each]) for each in moving],
-        [buffer if is_read else dense],
-        [ReadAttr.get(elsewhere if is_read else in_order)],
-        [dense if is_read else buffer],
-        [WriteAttr.get(in_order if is_read else elsewhere)],
-        Region(block),
-    )
-    copy.location = nest.location
-    return copy
+    (source, read), (target, write) = (buffer, theirs), (dense, _in_order(places, count))
+    if access.place >= len(nest.ins):
+        (source, read), (target, write) = (target, write), (source, read)
+    iterators = [IteratorAttr.get(nest.names[each], nest.sizes[each]) for each in moving]
+    index = ReadAttr.get(affine_map(read, count))
+    return copy_nest(iterators, source, index, target, write, nest.location)

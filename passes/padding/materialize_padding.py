@@ -7,20 +7,21 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
-from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.uses import written_roots
+from inarch.passes.padding.ways import copy_nest
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,9 @@ class _Copies:
         if key not in made:
             shape = [high - low + 1 for low, high in window]
             alloc = AllocOp(memref(memref_of(source).element_type, shape))
-            copy = _copy_nest(source, window, pad, alloc.buffer)
-            for op in (alloc, copy):
-                op.location = user.location
-                insert_before(user, op)
+            alloc.location = user.location
+            copy = _copy_nest(source, window, pad, alloc.buffer, user.location)
+            insert_before(user, alloc, copy)
             if source.name_hint:
                 alloc.buffer.name_hint = f"{source.name_hint}_padded"
             made[key] = alloc.buffer
@@ -160,24 +160,20 @@ class _Copies:
             self.made.pop(buffer, None)
 
 
-def _copy_nest(source: SSAValue, window: _Window, pad: Attribute, target: SSAValue) -> NestOp:
+def _copy_nest(
+    source: SSAValue, window: _Window, pad: Attribute, target: SSAValue, location: LocationAttr
+) -> NestOp:
     """`target[i] = source[i + low]`, `pad` outside `source`."""
     rank = len(window)
-    element = memref_of(source).element_type
     points = [Linear.iterator(axis, rank) for axis in range(rank)]
     moved = [
         Linear(point.coefficients, low) for point, (low, _) in zip(points, window, strict=True)
     ]
-    block = Block(arg_types=[element, element])
-    block.add_op(YieldOp(block.args[0]))
-    return NestOp(
-        [IteratorAttr.get(f"i{axis}", high - low + 1) for axis, (low, high) in enumerate(window)],
-        [source],
-        [ReadAttr.get(affine_map(moved, rank), pad)],
-        [target],
-        [WriteAttr.get(affine_map(points, rank))],
-        Region(block),
-    )
+    iterators = [
+        IteratorAttr.get(f"i{axis}", high - low + 1) for axis, (low, high) in enumerate(window)
+    ]
+    read = ReadAttr.get(affine_map(moved, rank), pad)
+    return copy_nest(iterators, source, read, target, points, location)
 
 
 PASS = MaterializePaddingPass

@@ -23,15 +23,14 @@ from xdsl.passes import ModulePass
 from inarch.core.lazy import Array, np
 from inarch.dialects.loop.buffer import ConstantOp
 from inarch.dialects.loop.indirect import is_indirect
-from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase
-from inarch.ir.functions import entry_blocks
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.types import dtype_of, memref
+from inarch.passes.padding.ways import free_nests
 from inarch.passes.tensorize.choose import Prices
 
 if TYPE_CHECKING:
@@ -56,10 +55,9 @@ class NarrowFactorsPass(ModulePass):
         prices = Prices.of(ctx, op)
         if not prices.chooser.guests and not self.always:
             return
-        for _, block in entry_blocks(op):
-            for nest in [each for each in block.ops if isinstance(each, NestOp)]:
-                if not is_kept(nest) and not is_indirect(nest) and 0 not in nest.sizes:
-                    _narrow(nest, None if self.always else prices, ctx)
+        for nest in free_nests(op):
+            if not is_indirect(nest):
+                _narrow(nest, None if self.always else prices, ctx)
 
 
 PASS = NarrowFactorsPass

@@ -20,23 +20,21 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Operation
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr
 from inarch.dialects.loop.buffer import AllocOp, is_constant, root
-from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
-from inarch.dialects.loop.nest import NestOp, YieldOp
-from inarch.ir.functions import entry_blocks
+from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.types import dtype_of, memref
 from inarch.machine.machine import Machine
 from inarch.passes.loop.nests.contraction import match_contraction
 from inarch.passes.loop.nests.transform import rebuild, strides_along
-from inarch.passes.padding.ways import Way, cheapest
+from inarch.passes.padding.ways import Way, cheapest, copy_nest, free_nests
 from inarch.passes.tensorize.choose import Price, Prices
 from inarch.passes.tensorize.unify.strided import strided_nest
 
@@ -63,10 +61,8 @@ class UnfoldWindowsPass(ModulePass):
         prices = Prices.of(ctx, op)
         if not prices.chooser.guests and not self.always:
             return
-        for _, block in entry_blocks(op):
-            for nest in [each for each in block.ops if isinstance(each, NestOp)]:
-                if not is_kept(nest) and 0 not in nest.sizes:
-                    _unfold(nest, prices, remarks_of(ctx), always=self.always)
+        for nest in free_nests(op):
+            _unfold(nest, prices, remarks_of(ctx), always=self.always)
 
 
 PASS = UnfoldWindowsPass
@@ -173,19 +169,12 @@ def _block(nest: NestOp, image: _Image, low: int, high: int) -> Iterator[Operati
     element = memref_of(source).element_type
     matrix = AllocOp(memref(element, [product.sizes[at] for at in order]))
     matrix.location = nest.location
-    block = Block(arg_types=[element, element])
-    block.add_op(YieldOp(block.args[0]))
     forms = linear_map(product.read_map(image.place))
     read = [Linear(tuple(form.coefficients[at] for at in order), form.constant) for form in forms]
-    copy = NestOp(
-        [IteratorAttr.get(product.names[at], product.sizes[at]) for at in order],
-        [source],
-        [ReadAttr.get(affine_map(read, len(order)))],
-        [matrix.buffer],
-        [WriteAttr.get(affine_map(_points(range(len(order)), len(order)), len(order)))],
-        Region(block),
-    )
-    copy.location = nest.location
+    own_iterators = [IteratorAttr.get(product.names[at], product.sizes[at]) for at in order]
+    index = ReadAttr.get(affine_map(read, len(order)))
+    write = _points(range(len(order)), len(order))
+    copy = copy_nest(own_iterators, source, index, matrix.buffer, write, nest.location)
     reads = list(product.reads)
     reads[image.place] = ReadAttr.get(affine_map(_points(order, count), count))
     product.reads = ArrayAttr(reads)

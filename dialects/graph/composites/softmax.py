@@ -51,6 +51,18 @@ class AxisOp(CompositeOp):
         assert axis is not None  # `check` has seen to it
         return (axis,) if rank else ()
 
+    def decompose(self) -> list[Operation]:
+        axes = self.axes()
+        largest = ReduceMaxOp.make(self.x, axes=axes, keepdims=True)
+        shifted = SubOp.make(self.x, largest)
+        powers = ExpOp.make(shifted)
+        total = ReduceSumOp.make(powers, axes=axes, keepdims=True)
+        return [largest, shifted, powers, total, *self.finish(shifted, powers, total)]
+
+    @abstractmethod
+    def finish(self, shifted: Operation, powers: Operation, total: Operation) -> list[Operation]:
+        """The last ops, from `x - m`, its powers of e, and the sum of these."""
+
     @abstractmethod
     def reference(self, x: Array) -> Array: ...
 
@@ -64,14 +76,9 @@ class SoftmaxOp(AxisOp):
 
     name = "graph.softmax"
 
-    def decompose(self) -> list[Operation]:
-        axes = self.axes()
-        largest = ReduceMaxOp.make(self.x, axes=axes, keepdims=True)
-        shifted = SubOp.make(self.x, largest)
-        powers = ExpOp.make(shifted)
-        total = ReduceSumOp.make(powers, axes=axes, keepdims=True)
+    def finish(self, shifted: Operation, powers: Operation, total: Operation) -> list[Operation]:
         factor = ReciprocalOp.make(total)  # one division a row, not one an element
-        return [largest, shifted, powers, total, factor, MulOp.make(powers, factor)]
+        return [factor, MulOp.make(powers, factor)]
 
     def reference(self, x: Array) -> Array:
         return evaluate(_softmax, x, self.axes(), dtype=x.dtype)
@@ -86,14 +93,9 @@ class LogSoftmaxOp(AxisOp):
 
     name = "graph.log_softmax"
 
-    def decompose(self) -> list[Operation]:
-        axes = self.axes()
-        largest = ReduceMaxOp.make(self.x, axes=axes, keepdims=True)
-        shifted = SubOp.make(self.x, largest)
-        powers = ExpOp.make(shifted)
-        total = ReduceSumOp.make(powers, axes=axes, keepdims=True)
+    def finish(self, shifted: Operation, powers: Operation, total: Operation) -> list[Operation]:
         log = LogOp.make(total)
-        return [largest, shifted, powers, total, log, SubOp.make(shifted, log)]
+        return [log, SubOp.make(shifted, log)]
 
     def reference(self, x: Array) -> Array:
         return evaluate(_log_softmax, x, self.axes(), dtype=x.dtype)

@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 from inarch.core.once import cached_property
 from inarch.dialects.loop.footprint import Place
 from inarch.dialects.loop.memory import MemRef, memref_of
+from inarch.ir.index.inside import kept_dimensions
 from inarch.ir.types import row_major
 
 Variable: TypeAlias = SSAValue | int
@@ -110,7 +111,7 @@ def part(op: SubviewOp, source: View, dynamic: Sequence[Affine | None]) -> View:
     steps = [int(step) for step in op.static_strides.get_values()]
     sizes = [int(size) for size in op.static_sizes.get_values()]
     shape = tuple(memref_of(op.result).get_shape())
-    kept = _kept(sizes, shape)
+    kept = kept_dimensions(sizes, shape)
     if DYNAMIC_INDEX in (*sizes, *steps) or tuple(sizes[axis] for axis in kept) != shape:
         return whole(op.result, source.frame.buffer, None)
     starts: list[Affine | None] = list(source.at(offsets))
@@ -144,16 +145,6 @@ def _first(buffer: SSAValue) -> int:
     """The place of a buffer's element 0, from its pointer."""
     layout = memref_of(buffer).layout
     return (layout.get_offset() or 0) if isinstance(layout, StridedLayoutAttr) else 0
-
-
-def _kept(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """The dimensions of `sizes` that are those of `shape`; the others have size 1."""
-    kept: list[int] = []
-    for axis, size in enumerate(sizes):
-        left, wanted = len(sizes) - axis, len(shape) - len(kept)
-        if wanted and (size != 1 or shape[len(kept)] == 1 or left == wanted):
-            kept.append(axis)
-    return kept
 
 
 def _strides(kind: MemRef) -> tuple[int, ...] | None:

@@ -15,6 +15,7 @@ from inarch.definitions.buffers import Buffer
 from inarch.definitions.elements import Element, plain
 from inarch.definitions.frame import Definition, Frame, outside
 from inarch.dialects.loop.memory import memref_of
+from inarch.ir.index.inside import kept_dimensions
 from inarch.ir.types import layout_of
 
 
@@ -89,7 +90,7 @@ def _subview(op: Operation, frame: Frame) -> None:
     offset = source.offset + sum(o * s for o, s in zip(offsets, source.strides, strict=True))
     strides = [step * stride for step, stride in zip(steps, source.strides, strict=True)]
     kind = memref_of(op.result)
-    kept = _kept(sizes, tuple(kind.get_shape()))
+    kept = kept_dimensions(sizes, tuple(kind.get_shape()))
     window = source.window([sizes[i] for i in kept], [strides[i] for i in kept], offset)
     declared = layout_of(kind)
     if declared is not None:
@@ -98,17 +99,6 @@ def _subview(op: Operation, frame: Frame) -> None:
         if wanted != found or (0 not in window.shape and declared[1] not in (None, window.offset)):
             raise outside(op, f"expected strides {found} at element {window.offset}, found {kind}")
     frame.set(op, window)
-
-
-def _kept(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """The dimensions of `sizes` that are those of `shape`; the others have size 1."""
-    kept: list[int] = []
-    for axis, size in enumerate(sizes):
-        left = len(sizes) - axis
-        wanted = len(shape) - len(kept)
-        if wanted and (size != 1 or shape[len(kept)] == 1 or left == wanted):
-            kept.append(axis)
-    return kept
 
 
 DEFINITIONS: Mapping[type[Operation], Definition] = {

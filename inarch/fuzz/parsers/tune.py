@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from random import Random
 
 from inarch.core.outside.regular import is_inside
 from inarch.driver.options import Options
-from inarch.fuzz import PARSERS, Parser
+from inarch.fuzz import Parser
 from inarch.fuzz.files import written
+from inarch.fuzz.parsers.onnx import mutate
 from inarch.testing.hostile import hostile_files
 from inarch.tuning.files import files_of
 
@@ -43,10 +42,4 @@ def check(data: bytes) -> None:
         assert (_folder() / name).resolve().parent == _folder().resolve(), f"{name!r} is elsewhere"
 
 
-def _mutate(data: bytes, seeds: Sequence[bytes], rng: Random) -> bytes:
-    other = PARSERS["onnx"]
-    assert other.mutate is not None, "models are mutated as messages"
-    return other.mutate(data, seeds, rng)
-
-
-PARSER = Parser(_seeds, check, ".onnx", located=False, mutate=_mutate)
+PARSER = Parser(_seeds, check, ".onnx", located=False, mutate=mutate)

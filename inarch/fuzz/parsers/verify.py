@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from random import Random
-
 from inarch.diagnosis.verify import VerifyOptions, verify_model
-from inarch.fuzz import PARSERS, Parser
+from inarch.fuzz import Parser
 from inarch.fuzz.files import written
-from inarch.fuzz.parsers.onnx import dims_of, network
+from inarch.fuzz.parsers.onnx import dims_of, mutate, network
 from inarch.testing.hostile import named_model
 
 
@@ -23,10 +20,4 @@ def check(data: bytes) -> None:
     verify_model(path, VerifyOptions(keywords=keywords, seeds=1))
 
 
-def _mutate(data: bytes, seeds: Sequence[bytes], rng: Random) -> bytes:
-    other = PARSERS["onnx"]
-    assert other.mutate is not None, "models are mutated as messages"
-    return other.mutate(data, seeds, rng)
-
-
-PARSER = Parser(_seeds, check, ".onnx", located=False, mutate=_mutate)
+PARSER = Parser(_seeds, check, ".onnx", located=False, mutate=mutate)

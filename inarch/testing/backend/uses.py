@@ -8,17 +8,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from inarch.core.lazy import Array, np
+from inarch.core.lazy import Array
 from inarch.driver.compile import compile as compile_model
 from inarch.offload.backend import Instance
-from inarch.runtime.function import Function
 from inarch.runtime.module import Module
 from inarch.testing.backend.samples import Sample
-from inarch.testing.generate.check.room import Room
+from inarch.testing.generate.check.room import called
 
 THREADS = 8
 CALLS = 5
-_GARBAGE = 0xA5
 
 
 def compiled(instance: Instance, sample: Sample, **settings: Any) -> Module:
@@ -27,21 +25,6 @@ def compiled(instance: Instance, sample: Sample, **settings: Any) -> Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return compile_model(module, context=context, backends=[instance], checked=True, **settings)
-
-
-def called(function: Function, arrays: Sequence[Array]) -> list[Array]:
-    """The outputs. Raises InarchError where something beyond them, or an input, is written."""
-    given = [Room(np.ascontiguousarray(array).reshape(array.shape)) for array in arrays]
-    made = [
-        Room(np.full(port.shape, _GARBAGE, np.uint8).astype(port.dtype.numpy))
-        for port in function.signature.outputs
-    ]
-    function(*(room.array for room in given), out=[room.array for room in made])
-    for number, (room, array) in enumerate(zip(given, arrays, strict=True)):
-        room.check(f"input {number} of @{function.name}", array, unchanged=True)
-    for number, room in enumerate(made):
-        room.check(f"output {number} of @{function.name}", None, unchanged=False)
-    return [room.array.copy() for room in made]
 
 
 def _same(what: str, first: Sequence[Array], other: Sequence[Array]) -> None:

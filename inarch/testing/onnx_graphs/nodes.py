@@ -27,22 +27,7 @@ UNARY = (
 
 
 def _unary(g: Graph) -> None:
-    op = g.one(
-        [
-            "Abs",
-            "Neg",
-            "Relu",
-            "Exp",
-            "Sigmoid",
-            "Tanh",
-            "Softplus",
-            "Sin",
-            "Erf",
-            "Elu",
-            "Identity",
-            "Sign",
-        ]
-    )
+    op = g.one(UNARY)
     g.node(op, [g.value(FLOATS, is_exact=op == "Sign")])
 
 

@@ -33,7 +33,7 @@ def _first(op: CumulativeOp) -> NestSpec:
     nest = NestBuilder()
     last = shape_of(op.x)[op.along()] - 1
     index = _index(op, nest, last if op.goes_back() else 0)
-    return nest.spec([], index, same, init=op.neutral())
+    return nest.spec([], index, same, init=op.NEUTRAL)
 
 
 def _scan(op: CumulativeOp) -> NestSpec:

@@ -14,7 +14,7 @@ _ELSEWHERE = frozenset({
 
 _ERRORS = [name for name, thing in vars(errors).items() if errors.is_of_onnxruntime(thing)]
 
-__all__ = list({*onnxruntime.__all__, *_ERRORS, "get_default_session_options"} - _ELSEWHERE)
+__all__ = list({*onnxruntime.__all__, *_ERRORS, "get_default_session_options"} - _ELSEWHERE)  # pyrefly: ignore[unresolvable-dunder-all] - by rule
 
 
 def get_default_session_options() -> SessionOptions:

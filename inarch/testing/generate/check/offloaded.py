@@ -12,7 +12,6 @@ from xdsl.dialects.func import FuncOp
 
 from inarch.backends.host import BuildRequest
 from inarch.core.errors import EnvironmentFault
-from inarch.core.lazy import np
 from inarch.core.scratch import scratch
 from inarch.definitions.functions import Array
 from inarch.driver.host import build, emit, find_host
@@ -22,7 +21,7 @@ from inarch.ir.target import set_target
 from inarch.offload.pattern import op_names
 from inarch.runtime.module import Module, load
 from inarch.testing.generate.check.compiled import merged
-from inarch.testing.generate.check.room import Room
+from inarch.testing.generate.check.room import called
 from inarch.testing.generate.program import GeneratedProgram
 
 
@@ -40,18 +39,7 @@ class Offloaded:
         Raises InarchError when it fails, leaves an output of a backend unwritten, or has written beyond
         an array, or to an input.
         """
-        function = self.module[name]
-        given = [Room(np.ascontiguousarray(array).reshape(array.shape)) for array in inputs]
-        made = [
-            Room(np.full(port.shape, 0xA5, np.uint8).astype(port.dtype.numpy))
-            for port in function.signature.outputs
-        ]
-        function(*(room.array for room in given), out=[room.array for room in made])
-        for number, (room, array) in enumerate(zip(given, inputs, strict=True)):
-            room.check(f"input {number} of @{name}", array, unchanged=True)
-        for number, room in enumerate(made):
-            room.check(f"output {number} of @{name}", None, unchanged=False)
-        return [room.array.copy() for room in made]
+        return called(self.module[name], inputs)
 
 
 def compile_offloaded(
