@@ -30,10 +30,6 @@ class CumulativeOp(GraphOp):
     exclusive = prop_def(IntegerAttr.constr(type=i1), default_value=IntegerAttr(0, 1))
     reverse = prop_def(IntegerAttr.constr(type=i1), default_value=IntegerAttr(0, 1))
     out = result_def(TensorType)
-    assembly_format = (
-        "$x `axis` `=` $axis (`exclusive` `=` $exclusive^)? (`reverse` `=` $reverse^)? attr-dict "
-        "`:` type($x) `->` type($out)"
-    )
 
     FUNCTION: ClassVar[str]
     """The scalar function f."""

@@ -29,10 +29,6 @@ class GatherOp(GraphOp):
     indices = operand_def(TensorType)
     axis = prop_def(IntegerAttr.constr(type=i64))
     out = result_def(TensorType)
-    assembly_format = (
-        "$data `,` $indices `axis` `=` $axis attr-dict "
-        "`:` type($data) `,` type($indices) `->` type($out)"
-    )
 
     def check(self) -> None:
         axis, rank = self.axis.value.data, len(shape_of(self.data))

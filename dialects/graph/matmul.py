@@ -38,7 +38,6 @@ class MatmulOp(StructuredOp):
     x = operand_def(TensorType)
     y = operand_def(TensorType)
     out = result_def(TensorType)
-    assembly_format = "$x `,` $y attr-dict `:` type($x) `,` type($y) `->` type($out)"
 
     def check(self) -> None:
         left, right = tensor_dtype(self.x).name, tensor_dtype(self.y).name

@@ -1,6 +1,6 @@
 """The base classes of `graph` ops: a class tells its op's whole story.
 
-Fields and assembly format; a docstring with the equation, shapes, dtypes and numbered constraints;
+Fields, of which the text follows; a docstring with the equation, shapes, dtypes and numbered constraints;
 `check` (the constraints), `infer` (result types), `reference` (NumPy), and for structured ops `nest`
 (index maps and a scalar body, from which the loop nest is derived). A composition states `decompose`.
 """
@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
-from xdsl.irdl import IRDLOperation, traits_def
+from xdsl.irdl import IRDLOperation, OpDef, OptOperandDef, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -160,6 +160,30 @@ class GraphOp(IRDLOperation, ABC):
         op.add_defaults()
         op.infer_results()
         return op
+
+    @staticmethod
+    def format_of(definition: OpDef) -> str:
+        """The assembly format of an op that states none: operands, properties by name, types.
+
+        What may be left out is in parentheses: `$x `,` $w (`bias` $bias^)? `groups` `=` $groups ...`.
+        """
+        operands, types = list[str](), list[str]()
+        for name, operand in definition.operands:
+            if isinstance(operand, OptOperandDef):
+                operands.append(f" (`{name}` ${name}^)?")
+                types.append(f" (`,` type(${name})^)?")
+            else:
+                comma = " `,`" if operands else ""
+                operands.append(f"{comma} ${name}")
+                types.append(f"{comma} type(${name})")
+        properties = [
+            f" `{name}` `=` ${name}"
+            if given.default_value is None
+            else f" (`{name}` `=` ${name}^)?"
+            for name, given in definition.properties.items()
+        ]
+        results = " `,` ".join(f"type(${name})" for name, _ in definition.results)
+        return f"{''.join(operands + properties)} attr-dict `:`{''.join(types)} `->` {results}"
 
     def infer_results(self) -> None:
         """Checks the constraints, then gives the op the results that `infer` states."""

@@ -40,9 +40,6 @@ class ReduceOp(StructuredOp):
     axes = prop_def(DenseArrayBase.constr(i64))
     keepdims = prop_def(IntegerAttr.constr(type=i1), default_value=IntegerAttr(0, 1))
     out = result_def(TensorType)
-    assembly_format = (
-        "$x `axes` `=` $axes (`keepdims` `=` $keepdims^)? attr-dict `:` type($x) `->` type($out)"
-    )
 
     FUNCTION: ClassVar[str]
     """The scalar function of the accumulator and one more element."""
@@ -232,10 +229,6 @@ class ArgReduceOp(GraphOp):
     keepdims = prop_def(IntegerAttr.constr(type=i1), default_value=IntegerAttr(0, 1))
     last = prop_def(IntegerAttr.constr(type=i1), default_value=IntegerAttr(0, 1))
     out = result_def(TensorType)
-    assembly_format = (
-        "$x `axis` `=` $axis (`keepdims` `=` $keepdims^)? (`last` `=` $last^)? attr-dict "
-        "`:` type($x) `->` type($out)"
-    )
 
     @abstractmethod
     def first(self, x: Array, axis: int) -> Array:

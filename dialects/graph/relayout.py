@@ -36,7 +36,6 @@ class RelayoutOp(StructuredOp):
     name = "graph.relayout"
     x = operand_def(TensorType)
     out = result_def(TensorType)
-    assembly_format = "$x attr-dict `:` type($x) `->` type($out)"
 
     @classmethod
     def to(

@@ -44,7 +44,6 @@ class ReshapeOp(GraphOp):
     x = operand_def(TensorType)
     shape = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
-    assembly_format = "$x `shape` `=` $shape attr-dict `:` type($x) `->` type($out)"
 
     def is_cheap(self) -> bool:
         return True
@@ -93,7 +92,6 @@ class TransposeOp(CopyOp):
     x = operand_def(TensorType)
     perm = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
-    assembly_format = "$x `perm` `=` $perm attr-dict `:` type($x) `->` type($out)"
 
     def is_cheap(self) -> bool:
         return True
@@ -127,7 +125,6 @@ class BroadcastToOp(CopyOp):
     x = operand_def(TensorType)
     shape = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
-    assembly_format = "$x `shape` `=` $shape attr-dict `:` type($x) `->` type($out)"
 
     def is_cheap(self) -> bool:
         return True
@@ -161,7 +158,6 @@ class ConcatOp(GraphOp):
     parts = var_operand_def(TensorType)
     axis = prop_def(IntegerAttr.constr(type=i64))
     out = result_def(TensorType)
-    assembly_format = "$parts `axis` `=` $axis attr-dict `:` type($parts) `->` type($out)"
 
     def check(self) -> None:
         require(bool(self.parts), "C1", "expected at least one operand, found none")
@@ -221,10 +217,6 @@ class SliceOp(CopyOp):
     sizes = prop_def(DenseArrayBase.constr(i64))
     steps = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
-    assembly_format = (
-        "$x `starts` `=` $starts `sizes` `=` $sizes `steps` `=` $steps attr-dict "
-        "`:` type($x) `->` type($out)"
-    )
 
     def check(self) -> None:
         shape = shape_of(self.x)

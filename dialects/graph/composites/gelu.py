@@ -37,7 +37,6 @@ class GeluOp(CompositeOp):
     x = operand_def(TensorType)
     approximate = prop_def(StringAttr, default_value=StringAttr("none"))
     out = result_def(TensorType)
-    assembly_format = "$x (`approximate` `=` $approximate^)? attr-dict `:` type($x) `->` type($out)"
 
     def check(self) -> None:
         dtype = tensor_dtype(self.x)

@@ -141,10 +141,6 @@ class BatchNormOp(CompositeOp):
     var = operand_def(TensorType)
     epsilon = prop_def(FloatAttr.constr(f64))
     out = result_def(TensorType)
-    assembly_format = (
-        "$x `,` $scale `,` $bias `,` $mean `,` $var `epsilon` `=` $epsilon attr-dict `:` "
-        "type($x) `,` type($scale) `,` type($bias) `,` type($mean) `,` type($var) `->` type($out)"
-    )
 
     def check(self) -> None:
         _check_dtypes(self)

@@ -30,7 +30,6 @@ class AxisOp(CompositeOp):
     x = operand_def(TensorType)
     axis = prop_def(IntegerAttr.constr(i64))
     out = result_def(TensorType)
-    assembly_format = "$x `axis` `=` $axis attr-dict `:` type($x) `->` type($out)"
 
     def check(self) -> None:
         dtype, rank = tensor_dtype(self.x), len(shape_of(self.x))

@@ -100,7 +100,6 @@ class UnaryOp(ElementwiseOp):
 
     x = operand_def(TensorType)
     out = result_def(TensorType)
-    assembly_format = "$x attr-dict `:` type($x) `->` type($out)"
 
     def check(self) -> None:
         found = tensor_dtype(self.x)
@@ -134,7 +133,6 @@ class BinaryOp(ElementwiseOp):
     a = operand_def(TensorType)
     b = operand_def(TensorType)
     out = result_def(TensorType)
-    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($out)"
 
     def check(self) -> None:
         left, right = tensor_dtype(self.a), tensor_dtype(self.b)

@@ -52,9 +52,6 @@ class ModOp(BinaryOp):
     """
 
     fmod = prop_def(BoolAttr.constr(i1), default_value=BoolAttr.from_bool(False))
-    assembly_format = (
-        "$a `,` $b (`fmod` `=` $fmod^)? attr-dict `:` type($a) `,` type($b) `->` type($out)"
-    )
 
     def check(self) -> None:
         super().check()

@@ -25,10 +25,6 @@ class SelectOp(ElementwiseOp):
     a = operand_def(TensorType)
     b = operand_def(TensorType)
     out = result_def(TensorType)
-    assembly_format = (
-        "$condition `,` $a `,` $b attr-dict `:` type($condition) `,` type($a) `,` type($b) "
-        "`->` type($out)"
-    )
 
     def check(self) -> None:
         condition = tensor_dtype(self.condition).name

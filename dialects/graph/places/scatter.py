@@ -97,10 +97,6 @@ class ScatterElementsOp(ScatterOp):
 
     name = "graph.scatter_elements"
     axis = prop_def(IntegerAttr.constr(type=i64))
-    assembly_format = (
-        "$data `,` $indices `,` $updates `axis` `=` $axis (`reduction` `=` $reduction^)? attr-dict "
-        "`:` type($data) `,` type($indices) `,` type($updates) `->` type($out)"
-    )
 
     def check_shapes(self) -> None:
         axis, data = self.axis.value.data, shape_of(self.data)
@@ -131,10 +127,6 @@ class ScatterNdOp(ScatterOp):
     """
 
     name = "graph.scatter_nd"
-    assembly_format = (
-        "$data `,` $indices `,` $updates (`reduction` `=` $reduction^)? attr-dict "
-        "`:` type($data) `,` type($indices) `,` type($updates) `->` type($out)"
-    )
 
     def check_shapes(self) -> None:
         data, indices = shape_of(self.data), shape_of(self.indices)

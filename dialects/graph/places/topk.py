@@ -31,10 +31,6 @@ class TopKOp(GraphOp):
     largest = prop_def(IntegerAttr.constr(type=i1), default_value=IntegerAttr(1, 1))
     values = result_def(TensorType)
     indices = result_def(TensorType)
-    assembly_format = (
-        "$x `k` `=` $k `axis` `=` $axis (`largest` `=` $largest^)? attr-dict `:` type($x) `->` "
-        "type($values) `,` type($indices)"
-    )
 
     def check(self) -> None:
         shape, axis = shape_of(self.x), self.axis.value.data

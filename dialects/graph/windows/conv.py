@@ -52,11 +52,6 @@ class ConvOp(StructuredOp):
     dilations = prop_def(DenseArrayBase.constr(i64))
     groups = prop_def(IntegerAttr.constr(type=i64))
     out = result_def(TensorType)
-    assembly_format = (
-        "$x `,` $w (`bias` $bias^)? `strides` `=` $strides `pads` `=` $pads "
-        "`dilations` `=` $dilations `groups` `=` $groups attr-dict "
-        "`:` type($x) `,` type($w) (`,` type($bias)^)? `->` type($out)"
-    )
 
     def add_defaults(self) -> None:
         """In `make`: stride 1, no padding, dilation 1, one group."""
