@@ -15,9 +15,10 @@ from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.dialects.graph import operations
-from inarch.dialects.graph.op import GraphOp, Property, element_of, shape_of, tensor_dtype
+from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
 from inarch.frontends.builder import Builder
 from inarch.frontends.ids import declare
+from inarch.ir.types import mlir_type
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,18 @@ class Building:
             # The number of the constraint is of the op's documentation, which the model's author has not.
             raise InarchError(re.sub(r"^C\d+: ", "", str(error))) from error
 
+    def cast(self, value: SSAValue, dtype: DType | str) -> SSAValue:
+        """`value` in another dtype; itself when it has that."""
+        name = dtype if isinstance(dtype, str) else dtype.name
+        return (
+            value
+            if tensor_dtype(value).name == name
+            else self.graph.cast(value, to=mlir_type(name))
+        )
+
     def cast_like(self, value: SSAValue, like: SSAValue) -> SSAValue:
         """`value` in the dtype of `like`; itself where it has it."""
-        element = element_of(like)
-        return value if element_of(value) == element else self.graph.cast(value, to=element)
+        return self.cast(value, tensor_dtype(like))
 
     def constant(self, array: Array) -> SSAValue:
         """A constant of this node."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inarch.artifact import is_artifact
-from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.core.errors import InarchError, UsageError
 from inarch.tools.flags import compile_options
 from inarch.tools.options import arrays_of, values_of
 
@@ -185,17 +185,6 @@ def _values(arguments: argparse.Namespace) -> Arrays:
 def _onnxruntime(model: Path, inputs: Arrays) -> Arrays:
     if model.suffix != ".onnx":
         raise UsageError(f"--check onnxruntime: expected to run a model in .onnx, found '{model}'")
-    try:
-        import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
-    except ImportError as error:
-        raise EnvironmentFault(
-            "--check onnxruntime: the package onnxruntime is not installed; pip install onnxruntime"
-        ) from error
-    try:
-        session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-        names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, session.run(names, inputs), strict=True))
-    except Exception as error:
-        # Its exceptions have no common base; their first line says what it cannot do.
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InarchError(f"--check onnxruntime: it cannot run the model: {reason}") from error
+    from inarch.diagnosis.against import run_onnxruntime
+
+    return run_onnxruntime(str(model), inputs, "--check onnxruntime")

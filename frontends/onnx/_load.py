@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from inarch.core.errors import InarchError, UsageError
+from inarch.core.errors import InarchError, UsageError, needing
 from inarch.core.outside.regular import real_path
 from inarch.frontends.onnx._names import check_names
 from inarch.frontends.onnx._wire import MalformedError, Split, split_weights
@@ -42,12 +42,11 @@ class Loaded:
 
 def load_model(source: object) -> Loaded:
     """Reads `source`. Raises InarchError for whatever is not an ONNX model with a graph."""
-    try:
+    with needing(
+        "reading ONNX needs the package 'onnx'; install it with: pip install inarch[onnx]",
+        UsageError,
+    ):
         from onnx import ModelProto
-    except ImportError as error:
-        raise UsageError(
-            "reading ONNX needs the package 'onnx'; install it with: pip install inarch[onnx]"
-        ) from error
     if isinstance(source, ModelProto):
         loaded = Loaded(source, IN_MEMORY, source.graph.name)
     elif isinstance(source, bytes | bytearray | memoryview):

@@ -14,10 +14,9 @@ from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.op import shape_of
 from inarch.frontends.building import Building
 from inarch.frontends.report import NotSupportedError
-from inarch.ir.types import mlir_type
 
 
 @dataclass(frozen=True)
@@ -117,12 +116,6 @@ class Node(Building):
                 raise NotSupportedError(f"{value} as {dtype.name}")
             return self.constant(array)
         raise InarchError(f"expected a tensor or a number, found {value}")
-
-    def cast(self, value: SSAValue, dtype: DType) -> SSAValue:
-        """`value` in another dtype; itself when it has that."""
-        if tensor_dtype(value) == dtype:
-            return value
-        return self.graph.cast(value, to=mlir_type(dtype))
 
 
 Values: TypeAlias = "SSAValue | Sequence[SSAValue | None]"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from inarch.artifact import Artifact
 from inarch.artifact.write import entry, write_crc
 from inarch.core.cache import replacing
-from inarch.core.errors import EnvironmentFault, UsageError
+from inarch.core.errors import UsageError, needing
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -155,13 +155,9 @@ def _key(key: Key, *, is_private: bool) -> Any:
 
 
 def _read_key(text: bytes, *, is_private: bool, is_ssh: bool, shown: str) -> Any:
-    try:
+    with needing("signatures need the package 'cryptography'; pip install 'inarch[sign]'"):
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
-    except ImportError as error:
-        raise EnvironmentFault(
-            "signatures need the package 'cryptography'; pip install 'inarch[sign]'"
-        ) from error
     try:
         if is_private:
             read: Any = (

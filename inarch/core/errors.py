@@ -7,7 +7,8 @@ found, where, and what to do. The command line prints it after `error: ` and lea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 from inarch.core.outside.printable import printable, shortened, with_short_names
@@ -140,6 +141,15 @@ def has_compiler() -> bool:
         return all(find_spec(name) is not None for name in ("inarch.driver", "xdsl"))
     except ImportError:  # of a finder that hides it
         return False
+
+
+@contextmanager
+def needing(message: str, kind: type[InarchError] = EnvironmentFault) -> Generator[None]:
+    """Within, what is imported may be missing: then raises `kind` with this message."""
+    try:
+        yield
+    except ImportError as error:
+        raise kind(message) from error
 
 
 def without_compiler(error: BaseException, what: str) -> EnvironmentFault | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation, SSAValue
 
-from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.core.errors import InarchError, UsageError, needing
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import whole
 from inarch.definitions.compare import Expected
@@ -132,15 +132,38 @@ def _fits(value: SSAValue, array: Array) -> bool:
     return tuple(shape_of(value)) == array.shape
 
 
+def run_onnxruntime(
+    model: str | bytes,
+    inputs: Mapping[str, Array],
+    option: str,
+    *,
+    where: str | None = None,
+    plain: bool = False,
+) -> dict[str, Any]:
+    """The outputs of a model, a file or its bytes, by name; `plain`: without optimizations of its graph.
+
+    Raises EnvironmentFault without onnxruntime, InarchError (of `option`) where it cannot run the model.
+    """
+    with needing(f"{option}: the package onnxruntime is not installed; pip install onnxruntime"):
+        import onnxruntime
+    options = onnxruntime.SessionOptions()
+    if plain:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 3
+    try:
+        session: Any = onnxruntime.InferenceSession(
+            model, options, providers=["CPUExecutionProvider"]
+        )
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+    except Exception as error:
+        # Its exceptions have no common base; their first line says what it cannot do.
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InarchError(f"{option}: it cannot run the model: {reason}", where=where) from error
+
+
 def _computed(model: Path, inputs: Mapping[str, Array]) -> tuple[ModelProto, dict[str, Array]]:
     """A model, its data read, and what each node of its graph gives."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise EnvironmentFault(
-            "--against onnxruntime: the package onnxruntime is not installed; "
-            "pip install onnxruntime"
-        ) from error
     import onnx
 
     proto = whole_model(model)
@@ -150,21 +173,9 @@ def _computed(model: Path, inputs: Mapping[str, Array]) -> tuple[ModelProto, dic
     for name in (output for node in every.graph.node for output in node.output if output):
         if name not in known:
             every.graph.output.add().name = name
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    try:
-        session: Any = onnxruntime.InferenceSession(
-            every.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-        names = [output.name for output in session.get_outputs()]
-        values = dict(zip(names, session.run(names, dict(inputs)), strict=True))
-    except Exception as error:
-        # Its exceptions have no common base; their first line says what it cannot do.
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InarchError(
-            f"--against onnxruntime: it cannot run the model: {reason}", where=str(model)
-        ) from error
+    values = run_onnxruntime(
+        every.SerializeToString(), inputs, "--against onnxruntime", where=str(model), plain=True
+    )
     return proto, {name: each for name, each in values.items() if isinstance(each, np.ndarray)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from inarch.core.errors import EnvironmentFault, unknown
+from inarch.core.errors import needing, unknown
 from inarch.offload.pattern import NamedPattern
 from inarch.testing.generate.choices import Choices, Record, Recorded, Seeded
 from inarch.testing.generate.graph.programs import graph_program
@@ -101,12 +101,8 @@ def kernel_programs(*, large: bool = False) -> SearchStrategy[GeneratedProgram]:
 
 
 def _strategy(level: str, **options: Any) -> SearchStrategy[GeneratedProgram]:
-    try:
+    with needing("strategies need hypothesis, which is not installed: pip install 'inarch[test]'"):
         from hypothesis import strategies as st
-    except ImportError as error:
-        raise EnvironmentFault(
-            "strategies need hypothesis, which is not installed: pip install 'inarch[test]'"
-        ) from error
 
     class Drawn(Choices):
         def __init__(self, draw: Callable[[Any], Any]) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
-from inarch.core.errors import EnvironmentFault
+from inarch.core.errors import EnvironmentFault, needing
 from inarch.tuning.executor import Executor, Pool
 
 _SECONDS = 5
@@ -27,12 +27,10 @@ class _Pool:
 
 @contextmanager
 def _open(address: str, workers: int) -> Generator[Pool]:
-    try:
+    with needing(
+        "executor 'dask': the package distributed is not installed; pip install 'inarch[tune]'"
+    ):
         from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise EnvironmentFault(
-            "executor 'dask': the package distributed is not installed; pip install 'inarch[tune]'"
-        ) from error
     if address:
         try:
             client = Client(address, timeout=_SECONDS)

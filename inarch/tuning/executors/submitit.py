@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from inarch.core.errors import EnvironmentFault
+from inarch.core.errors import EnvironmentFault, needing
 from inarch.tuning.executor import Executor, Pool
 from inarch.tuning.job import Job
 
@@ -76,12 +76,8 @@ def _needs(job: Job) -> dict[str, Any]:
 
 @contextmanager
 def _open(address: str, workers: int) -> Generator[Pool]:
-    try:
+    with needing("executor 'submitit': the package is not installed; pip install 'inarch[tune]'"):
         import submitit
-    except ImportError as error:
-        raise EnvironmentFault(
-            "executor 'submitit': the package is not installed; pip install 'inarch[tune]'"
-        ) from error
     folder = Path(address) if address else Path(tempfile.mkdtemp(prefix="inarch-submitit-"))
     try:
         folder.mkdir(parents=True, exist_ok=True)

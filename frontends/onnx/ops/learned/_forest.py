@@ -15,7 +15,6 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Node
-from inarch.frontends.onnx.ops.learned._scores import cast
 from inarch.frontends.onnx.regions.scan import scan
 
 MODES: dict[str, str] = {
@@ -96,7 +95,7 @@ def walk(node: Node, x: SSAValue, forest: Forest) -> SSAValue:
         value = node.graph.gather(flat, node.graph.add(feature, begins), axis=0)
         holds = _holds(node, forest, tables, at, value)
         two = node.constant(np.array(2, np.int32))
-        pair = node.graph.add(node.graph.mul(at, two), cast(node, holds, "i32"))
+        pair = node.graph.add(node.graph.mul(at, two), node.cast(holds, "i32"))
         return [node.graph.gather(tables["children"], pair, axis=0)]
 
     found = scan(node, depth, [here], [], iteration, ([], []))
@@ -148,5 +147,5 @@ def _compared(
         return node.emit(list(MODES.values())[mode], value, limit)
     members = node.graph.gather(tables["sets"], at, axis=0)
     equal = node.graph.equal(node.reshape(value, (*shape_of(value), 1)), members)
-    any_of = node.graph.reduce_max(cast(node, equal, "ui8"), axes=[2], keepdims=False)
-    return cast(node, any_of, "i1")
+    any_of = node.graph.reduce_max(node.cast(equal, "ui8"), axes=[2], keepdims=False)
+    return node.cast(any_of, "i1")

@@ -11,10 +11,9 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
-from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.report import NotSupportedError
-from inarch.ir.types import mlir_type
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
@@ -34,13 +33,6 @@ def transform_of(node: Node) -> str:
             f"expected post_transform {', '.join(TRANSFORMS[:-1])} or {TRANSFORMS[-1]}, found '{found}'"
         )
     return found
-
-
-def cast(node: Node, value: SSAValue, dtype: str) -> SSAValue:
-    """`value` in another dtype; itself when it has that."""
-    if tensor_dtype(value).name == dtype:
-        return value
-    return node.graph.cast(value, to=mlir_type(dtype))
 
 
 def rows_of(node: Node) -> SSAValue:

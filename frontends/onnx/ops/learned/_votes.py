@@ -10,7 +10,6 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Node
-from inarch.frontends.onnx.ops.learned._scores import cast
 
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
@@ -66,7 +65,7 @@ def seen(node: Node, votes: Votes, at: SSAValue) -> SSAValue | None:
     if votes.always().all():
         return None
     found = node.graph.gather(node.constant(votes.given().astype(np.uint8)), at, axis=0)
-    return cast(node, node.graph.reduce_max(found, axes=[1], keepdims=False), "i1")
+    return node.cast(node.graph.reduce_max(found, axes=[1], keepdims=False), "i1")
 
 
 def tally(node: Node, votes: Votes, at: SSAValue, aggregate: str = "SUM") -> SSAValue:

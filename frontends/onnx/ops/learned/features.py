@@ -12,13 +12,12 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.ops.learned._scores import cast
 from inarch.frontends.report import NotSupportedError
 
 
 def _wide(node: Node) -> SSAValue:
     """The input in the dtype that one computes in: f64 for f64, else f32."""
-    return node.x() if node.dtype().name == "f64" else cast(node, node.x(), "f32")
+    return node.x() if node.dtype().name == "f64" else node.cast(node.x(), "f32")
 
 
 def _per_feature(node: Node, name: str, values: Sequence[float], dtype: DType) -> SSAValue:
@@ -44,7 +43,7 @@ def _scaler(node: Node) -> SSAValue:
         x = node.graph.sub(x, _per_feature(node, "offset", offset, dtype))
     if scale:
         x = node.graph.mul(x, _per_feature(node, "scale", scale, dtype))
-    return cast(node, x, "f32")
+    return node.cast(x, "f32")
 
 
 def _normalizer(node: Node) -> SSAValue:
@@ -63,7 +62,7 @@ def _normalizer(node: Node) -> SSAValue:
         norm = node.graph.reduce_sum(part, axes=axes, keepdims=True)
     norm = node.graph.sqrt(norm) if kind == "L2" else norm
     is_zero = node.graph.equal(norm, 0)
-    return cast(node, node.graph.select(is_zero, x, node.graph.div(x, norm)), "f32")
+    return node.cast(node.graph.select(is_zero, x, node.graph.div(x, norm)), "f32")
 
 
 def _binarizer(node: Node) -> SSAValue:
@@ -108,7 +107,7 @@ def _feature_vectorizer(node: Node) -> SSAValue:
         shape = shape_of(value)
         rows = 1 if len(shape) == 1 else shape[0] if shape else 1
         flat = node.reshape(value, (rows, math.prod(shape) // rows if rows else 0))
-        parts.append(cast(node, flat, "f32"))
+        parts.append(node.cast(flat, "f32"))
     sizes = [shape_of(part)[1] for part in parts]
     if (said := node.ints("inputdimensions", sizes)) != sizes:
         raise InarchError(f"expected inputdimensions {sizes} as the inputs have, found {said}")
@@ -137,9 +136,9 @@ def _one_hot_encoder(node: Node) -> SSAValue:
         raise InarchError(f"expected different cats_int64s, found {categories}")
     if not node.flag("zeros", default=True):
         raise NotSupportedError("zeros = 0, an error at run time; expected zeros = 1")
-    x = node.reshape(cast(node, node.x(), "i64"), (*node.shape(), 1))
+    x = node.reshape(node.cast(node.x(), "i64"), (*node.shape(), 1))
     found = node.graph.equal(x, node.constant(np.array(categories, np.int64)))
-    return cast(node, found, "f32")
+    return node.cast(found, "f32")
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -12,7 +12,6 @@ from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._scores import (
     above,
-    cast,
     finished,
     labels_of,
     picked,
@@ -25,7 +24,7 @@ from inarch.frontends.onnx.ops.learned._scores import (
 
 def _products(node: Node, targets: int | None) -> SSAValue:
     """`x @ coefficients' + intercepts`, [rows, targets], f32; None: as many targets as fit."""
-    x = cast(node, rows_of(node), "f32")
+    x = node.cast(rows_of(node), "f32")
     width = shape_of(x)[1]
     coefficients = np.array(node.floats("coefficients"), np.float32)
     intercepts = np.array(node.floats("intercepts"), np.float32)

@@ -12,7 +12,6 @@ from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._scores import (
-    cast,
     labels_of,
     picked,
     rows_of,
@@ -83,7 +82,7 @@ def _regressor(node: Node) -> SSAValue:
     """`sum of coefficient * kernel(x, v) + rho`, [rows, 1], f32; of one class 1 above 0, else -1."""
     if transform_of(node) != "NONE":
         raise NotSupportedError("post_transform")  # which onnxruntime ignores
-    x = cast(node, rows_of(node), "f32")
+    x = node.cast(rows_of(node), "f32")
     width, count = shape_of(x)[1], node.int("n_supports", 0)
     coefficients, rho = _numbers(node, "coefficients"), _numbers(node, "rho")
     if len(rho) != 1 or len(coefficients) != (count or width):
@@ -109,7 +108,7 @@ def _classifier(node: Node) -> Sequence[SSAValue]:
         raise NotSupportedError("probabilities of pairs, prob_a and prob_b")
     if len(labels) < 2:
         raise NotSupportedError(f"{len(labels)} class")
-    x = cast(node, rows_of(node), "f32")
+    x = node.cast(rows_of(node), "f32")
     counts = node.ints("vectors_per_class")
     if not sum(counts):
         raise NotSupportedError("a classifier without support vectors; expected LinearClassifier")
@@ -149,7 +148,7 @@ def _pairs(node: Node, counts: Sequence[int]) -> tuple[Array, Array]:
 def _winners(node: Node, scores: SSAValue, classes: int) -> SSAValue:
     """[rows]: which class won most pairs, the first of equals; a pair's first wins where the score is > 0."""
     pairs = list(combinations(range(classes), 2))
-    wins = cast(node, node.graph.less(0, scores), "f32")
+    wins = node.cast(node.graph.less(0, scores), "f32")
     won = np.zeros((len(pairs), classes), np.float32)
     lost = np.zeros(classes, np.float32)
     for pair, (i, j) in enumerate(pairs):

@@ -9,7 +9,7 @@ from inarch.core.lazy import Array, np
 from inarch.dialects.graph.op import tensor_dtype
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._forest import MEMBER, Forest, walk
-from inarch.frontends.onnx.ops.learned._scores import TRANSFORMS, cast, finished
+from inarch.frontends.onnx.ops.learned._scores import TRANSFORMS, finished
 from inarch.frontends.onnx.ops.learned._votes import AGGREGATES, Votes, tally
 from inarch.frontends.report import NotSupportedError
 
@@ -29,8 +29,8 @@ def _tree_ensemble(node: Node) -> SSAValue:
     forest = _forest(node)
     votes = _votes(node, forest, count)
     scores = tally(node, votes, walk(node, node.x(), forest), aggregate)
-    done = finished(node, cast(node, scores, "f32") if transform != "NONE" else scores, transform)
-    return cast(node, done, tensor_dtype(node.x()).name)
+    done = finished(node, node.cast(scores, "f32") if transform != "NONE" else scores, transform)
+    return node.cast(done, tensor_dtype(node.x()).name)
 
 
 def _choice(node: Node, name: str, choices: tuple[str, ...], default: int) -> str:

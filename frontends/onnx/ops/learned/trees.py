@@ -17,7 +17,6 @@ from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._forest import MODES, Forest, walk
 from inarch.frontends.onnx.ops.learned._scores import (
     above,
-    cast,
     finished,
     labels_of,
     picked,
@@ -57,7 +56,7 @@ def _many(
         compared = node.graph.select(got, scores, float("-inf"))
     largest = node.graph.argmax(compared, axis=1, keepdims=False)
     found = picked(node, np.array(labels, np.int64), largest)
-    return [found, transformed(node, cast(node, scores, "f32"), transform)]
+    return [found, transformed(node, node.cast(scores, "f32"), transform)]
 
 
 def _binary(
@@ -76,7 +75,7 @@ def _binary(
         )
     scores = _plus(node, scores, base)
     positive = bool((votes.weights >= 0).all())
-    single = cast(node, scores, "f32")
+    single = node.cast(scores, "f32")
     if len(labels) == 1:
         if labels != [1] and 0 not in node.unused:
             raise NotSupportedError(f"one class, of label {labels[0]}; expected label 1")
@@ -104,7 +103,7 @@ def _both(
     if len(base) or not votes.always().all():
         what = "base_values" if len(base) else "leaves without a weight"
         raise NotSupportedError(f"{what} of two classes that both have weights")
-    scores = transformed(node, cast(node, tally(node, votes, at), "f32"), transform)
+    scores = transformed(node, node.cast(tally(node, votes, at), "f32"), transform)
     return [scores, scores]
 
 
@@ -124,7 +123,7 @@ def _regressor(node: Node) -> SSAValue:
     if len(base) not in (0, count):
         raise InarchError(f"expected {count} base_values, found {len(base)}")
     scores = _plus(node, tally(node, votes, walk(node, x, forest), aggregate), base)
-    return finished(node, cast(node, scores, "f32"), transform_of(node))
+    return finished(node, node.cast(scores, "f32"), transform_of(node))
 
 
 def _plus(node: Node, scores: SSAValue, base: Array) -> SSAValue:
@@ -138,7 +137,7 @@ def _input(node: Node) -> tuple[SSAValue, str]:
     if len(node.shape()) != 2:
         raise InarchError(f"expected an input of rank 2, rows of features, found {node.shape()}")
     dtype = "f64" if node.dtype().name == "f64" else "f32"
-    return cast(node, node.x(), dtype), dtype
+    return node.cast(node.x(), dtype), dtype
 
 
 def _numbers(node: Node, name: str, dtype: str) -> Array:

@@ -27,7 +27,7 @@ def _quantize(node: Node) -> SSAValue:
         result = node.dtype(2).name
     elif wanted := node.int("output_dtype", 0):
         result = element_dtype(wanted).name
-    x = _cast(node, node.x(0), "f32")
+    x = node.cast(node.x(0), "f32")
     if node.int("block_size", 0):
         zero = _blocks(node, node.x(2), x) if node.has(2) else None
         return _round(node, node.graph.div(x, _blocks(node, node.x(1), x)), zero, result)
@@ -38,8 +38,8 @@ def _round(node: Node, x: SSAValue, zero: SSAValue | None, result: str) -> SSAVa
     """`saturate(round(x) + zero)`; casts to integers saturate."""
     rounded = node.graph.round(x)
     if zero is not None:
-        rounded = node.graph.add(rounded, _cast(node, zero, "f32"))
-    return _cast(node, rounded, result)
+        rounded = node.graph.add(rounded, node.cast(zero, "f32"))
+    return node.cast(rounded, result)
 
 
 def _dequantize(node: Node) -> SSAValue:
@@ -48,10 +48,10 @@ def _dequantize(node: Node) -> SSAValue:
         raise NotSupportedError(f"a result that is not {tensor_dtype(scale).name}")
     if not node.int("block_size", 0):
         return node.graph.dequantize(x, *_numbers(node, x), **_axis(node, x))
-    wide = _cast(node, x, "i32")
+    wide = node.cast(x, "i32")
     if node.has(2):
-        wide = node.graph.sub(wide, _cast(node, _blocks(node, node.x(2), x), "i32"))
-    return node.graph.mul(_cast(node, wide, "f32"), _blocks(node, scale, x))
+        wide = node.graph.sub(wide, node.cast(_blocks(node, node.x(2), x), "i32"))
+    return node.graph.mul(node.cast(wide, "f32"), _blocks(node, scale, x))
 
 
 def _numbers(node: Node, x: SSAValue) -> list[SSAValue]:
@@ -167,12 +167,6 @@ def _requantize(node: Node, product: SSAValue, scales: tuple[int, int]) -> SSAVa
     one = node.constant(np.array(1, np.float32))
     to = mlir_type(tensor_dtype(zero).name)
     return node.graph.quantize(scaled, one, node.reshape(zero, ()), to=to)
-
-
-def _cast(node: Node, value: SSAValue, dtype: str) -> SSAValue:
-    if tensor_dtype(value).name == dtype:
-        return value
-    return node.graph.cast(value, to=mlir_type(dtype))
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -25,7 +25,7 @@ from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation, OptPropertyDef
 
 import inarch
-from inarch.core.errors import EnvironmentFault
+from inarch.core.errors import needing
 from inarch.core.scratch import scratch
 from inarch.dialects.graph import DIALECT as GRAPH
 from inarch.dialects.kernel import DIALECT as KERNEL
@@ -163,12 +163,10 @@ def _known_classes(op: type[Operation]) -> Mapping[str, tuple[str, ...]]:
 @contextmanager
 def measured(reached: Reached) -> Generator[None]:
     """The code that runs in the block is measured. Raises EnvironmentFault without `coverage`."""
-    try:
+    with needing(
+        "measuring needs the package coverage, which is not installed: pip install coverage"
+    ):
         from coverage import Coverage
-    except ImportError as error:
-        raise EnvironmentFault(
-            "measuring needs the package coverage, which is not installed: pip install coverage"
-        ) from error
     root = Path(inarch.__file__).resolve().parent.parent
     folders = [str(root / folder) for folder in FOLDERS]
     tracer = Coverage(
