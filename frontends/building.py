@@ -104,6 +104,21 @@ class Building:
             return value
         return self.graph.broadcast_to(value, shape=list(shape))
 
+    def part(self, value: SSAValue, axis: int, start: int, size: int, step: int = 1) -> SSAValue:
+        """`size` elements along an axis, from `start` on; `value` itself when that is all of them."""
+        shape = shape_of(value)
+        axis %= len(shape)
+        if (start, size, step) == (0, shape[axis], 1):
+            return value
+
+        def along(number: int, others: Sequence[int]) -> list[int]:
+            return [*others[:axis], number, *others[axis + 1 :]]
+
+        zeros, ones = [0] * len(shape), [1] * len(shape)
+        return self.graph.slice(
+            value, starts=along(start, zeros), sizes=along(size, shape), steps=along(step, ones)
+        )
+
     def indexes(self, value: SSAValue, *sizes: int, wraps: bool = True) -> None:
         """Says that the elements of `value`, in turn, are indices of dimensions of these sizes.
 

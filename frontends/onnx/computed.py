@@ -26,10 +26,7 @@ Rule: TypeAlias = Callable[[Node, Sequence[Sizes]], Sizes]
 def sized(node: Node, value: SSAValue, axis: int, count: SSAValue) -> SSAValue:
     """`value`, of which the first `count` along the axis count: where it is known, as many."""
     if count in node.builder.arrays:
-        sizes = list(shape_of(value))
-        sizes[axis] = int(node.builder.arrays[count])
-        rank = len(sizes)
-        return node.graph.slice(value, starts=[0] * rank, sizes=sizes, steps=[1] * rank)
+        return node.part(value, axis, 0, int(node.builder.arrays[count]))
     node.sizes[value] = {axis: count}
     return value
 

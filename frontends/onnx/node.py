@@ -134,6 +134,14 @@ class Node(Building):
             return default
         return self.attributes[name].s.decode("utf-8", "replace")
 
+    def choice(self, name: str, choices: Sequence[str], default: str) -> str:
+        """A string attribute that is one of several. Raises InarchError for any other."""
+        found = self.text(name, default)
+        if found not in choices:
+            *others, last = choices
+            raise InarchError(f"expected {name} {', '.join(others)} or {last}, found '{found}'")
+        return found
+
     def flag(self, name: str, *, default: bool) -> bool:
         """An integer attribute that is 0 or 1."""
         return self.int(name, int(default)) != 0

@@ -53,17 +53,6 @@ def _cat(node: Node) -> SSAValue:
     return node.graph.concat(*parts, axis=node.axis(int(node.number(1, "dim", 0)), rank))
 
 
-def _sliced(
-    node: Node, value: SSAValue, axis: int, start: int, size: int, step: int = 1
-) -> SSAValue:
-    sizes = list(shape_of(value))
-    rank = len(sizes)
-    starts = [start if n == axis else 0 for n in range(rank)]
-    steps = [step if n == axis else 1 for n in range(rank)]
-    sizes[axis] = size
-    return node.graph.slice(value, starts=starts, sizes=sizes, steps=steps)
-
-
 def _slice(node: Node) -> SSAValue:
     shape = node.shape()
     axis = node.axis(int(node.number(1, "dim", 0)), len(shape))
@@ -72,14 +61,14 @@ def _slice(node: Node) -> SSAValue:
         raise InarchError(f"expected bounds that are integers, found {bounds}")
     whole = slice(bounds[0], bounds[1], int(node.number(4, "step", 1)))
     start, end, step = whole.indices(shape[axis])
-    return _sliced(node, node.x(), axis, start, len(range(start, end, step)), step)
+    return node.part(node.x(), axis, start, len(range(start, end, step)), step)
 
 
 def _select(node: Node) -> SSAValue:
     shape = node.shape()
     axis = node.axis(int(node.number(1, "dim")), len(shape))
     index = node.axis(int(node.number(2, "index")), shape[axis])
-    return node.reshape(_sliced(node, node.x(), axis, index, 1), node.result.shape)
+    return node.reshape(node.part(node.x(), axis, index, 1), node.result.shape)
 
 
 def _split(node: Node) -> Sequence[SSAValue | None]:
@@ -87,7 +76,7 @@ def _split(node: Node) -> Sequence[SSAValue | None]:
     axis = node.axis(int(node.number(2, "dim", 0)), len(node.shape()))
     starts = np.cumsum([0, *sizes]).tolist()
     return [
-        _sliced(node, node.x(), axis, start, size) if number in node.used else None
+        node.part(node.x(), axis, start, size) if number in node.used else None
         for number, (start, size) in enumerate(zip(starts, sizes, strict=False))
     ]
 

@@ -31,7 +31,7 @@ class Places:
         """Those of a mask of bools, which is not empty."""
         (n,) = shape_of(mask)
         until = node.graph.cumsum(node.graph.cast(mask, to=i64), axis=0)
-        last = node.graph.slice(until, starts=[n - 1], sizes=[1], steps=[1])
+        last = node.part(until, 0, n - 1, 1)
         before = node.graph.sub(until, integer(node, 1))
         indices = node.graph.select(mask, before, integer(node, n))
         return Places(indices, node.reshape(last, ()))
@@ -92,9 +92,7 @@ def _compress(node: Node) -> SSAValue:
         known = np.zeros(0, bool) if not found[0] else node.array(1, "condition")
         places = np.flatnonzero(known).astype(np.int64)
         return node.graph.gather(x, node.constant(places), axis=axis)
-    sizes = [found[0] if at == axis else size for at, size in enumerate(shape)]
-    head = node.graph.slice(x, starts=[0] * len(shape), sizes=sizes, steps=[1] * len(shape))
-    return Places.of(node, condition).taken(node, head, axis)
+    return Places.of(node, condition).taken(node, node.part(x, axis, 0, found[0]), axis)
 
 
 def _unique(node: Node) -> Sequence[SSAValue]:
@@ -162,8 +160,8 @@ def _sorted(node: Node, rows: SSAValue, *, joins_nan: bool) -> tuple[SSAValue, S
         values, at = node.emit_all("topk", flat, k=n, axis=0, largest=False)
         begins = node.constant(np.ones(1, bool))
         if n > 1:
-            left = node.graph.slice(values, starts=[0], sizes=[n - 1], steps=[1])
-            right = node.graph.slice(values, starts=[1], sizes=[n - 1], steps=[1])
+            left = node.part(values, 0, 0, n - 1)
+            right = node.part(values, 0, 1, n - 1)
             differ = node.graph.not_equal(left, right)
             if joins_nan:  # which are behind all others
                 differ = node.graph.logical_and(differ, node.graph.equal(left, left))

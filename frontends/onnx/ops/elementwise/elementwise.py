@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
+
 from xdsl.ir import SSAValue
 
-from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import element_of, shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.ir.types import f64, i64, mlir_type
@@ -38,10 +39,7 @@ def _variadic(kind: str) -> Converter:
 
 
 def _combine(node: Node, kind: str) -> SSAValue:
-    result, *rest = [node.x(index) for index in range(len(node.inputs))]
-    for value in rest:
-        result = node.emit(kind, result, value)
-    return result
+    return reduce(partial(node.emit, kind), map(node.x, range(len(node.inputs))))
 
 
 def _operands(node: Node) -> tuple[SSAValue, SSAValue]:
@@ -92,9 +90,7 @@ def _pow(node: Node) -> SSAValue:
 
 
 def _bit_shift(node: Node) -> SSAValue:
-    direction = node.text("direction", "")
-    if direction not in ("LEFT", "RIGHT"):
-        raise InarchError(f"expected direction LEFT or RIGHT, found '{direction}'")
+    direction = node.choice("direction", ("LEFT", "RIGHT"), "")
     return node.emit("shift_left" if direction == "LEFT" else "shift_right", *_operands(node))
 
 

@@ -40,8 +40,7 @@ def _deform_conv(node: Node) -> SSAValue:
     column = (count, math.prod(taps), math.prod(points))
     positions: list[SSAValue] = []
     for d, place in enumerate(places):
-        start, sizes = [0, 0, d, 0], [*offsets[:2], 1, offsets[3]]
-        move = node.graph.slice(moves, starts=start, sizes=sizes, steps=[1] * 4)
+        move = node.part(moves, 2, d, 1)
         where = node.constant(place.reshape(1, *column[1:]))
         positions.append(node.graph.add(node.reshape(move, column), where))
     channels = x[1] // parts

@@ -18,9 +18,7 @@ def _block(node: Node) -> int:
         raise InarchError(f"expected blocksize >= 1, found {block}")
     if len(shape) != 4:
         raise InarchError(f"expected an input [N, C, H, W], found shape {shape}")
-    mode = node.text("mode", "DCR")
-    if mode not in ("DCR", "CRD"):
-        raise InarchError(f"expected mode DCR or CRD, found '{mode}'")
+    node.choice("mode", ("DCR", "CRD"), "DCR")
     return block
 
 

@@ -157,12 +157,7 @@ def _sample(sampler: Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSAV
     rank = len(sizes)
     positions: list[SSAValue] = []
     for d, size in enumerate(sizes):
-        part = node.graph.slice(
-            node.x(1),
-            starts=[*(0 for _ in points), rank - 1 - d],  # the grid has the last dimension first
-            sizes=[*points, 1],
-            steps=[1] * len(grid),
-        )
+        part = node.part(node.x(1), -1, rank - 1 - d, 1)  # the grid has the last dimension first
         positions.append(sampler.position(node.reshape(part, points), size))
     last = node.graph.transpose(node.x(0), perm=[0, *range(2, rank + 2), 1])
     data = node.reshape(last, (x[0] * math.prod(sizes), x[1]))

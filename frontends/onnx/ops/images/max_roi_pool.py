@@ -41,7 +41,7 @@ def _max_roi_pool(node: Node) -> SSAValue:
     rows, columns = (_cells(node, 2 - d, image[2 + d], cells[d]) for d in (0, 1))
     x = node.x(0)
     if image[0] > 1:
-        which = node.graph.cast(node.reshape(_column(node, 0), (rois[0],)), to=i64)
+        which = node.graph.cast(node.reshape(node.part(node.x(1), 1, 0, 1), (rois[0],)), to=i64)
         node.indexes(which, image[0], wraps=False)
         x = node.graph.gather(x, which, axis=0)
     lowest = node.like(-np.inf, x)
@@ -61,7 +61,7 @@ def _max_roi_pool(node: Node) -> SSAValue:
 
 def _cells(node: Node, axis: int, size: int, count: int) -> _Cells:
     """Along the axis whose begin is column `axis` of the regions: 1 is x, 2 is y."""
-    first, last = (_whole(node, _column(node, at)) for at in (axis, axis + 2))
+    first, last = (_whole(node, node.part(node.x(1), 1, at, 1)) for at in (axis, axis + 2))
     one = node.like(1, first)
     extent = node.graph.maximum(node.graph.add(node.graph.sub(last, first), one), one)
     each = node.graph.div(extent, count)
@@ -79,12 +79,6 @@ def _cells(node: Node, axis: int, size: int, count: int) -> _Cells:
         node.graph.less_equal(begin, pixels), node.graph.less(pixels, end)
     )
     return _Cells(within, node.graph.less(ends[0], ends[1]))
-
-
-def _column(node: Node, index: int) -> SSAValue:
-    """One number of each region, [regions, 1]."""
-    count = node.shape(1)[0]
-    return node.graph.slice(node.x(1), starts=[0, index], sizes=[count, 1], steps=[1, 1])
 
 
 def _whole(node: Node, x: SSAValue) -> SSAValue:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 
 from xdsl.ir import SSAValue
 
@@ -138,9 +139,7 @@ def _along(node: Node, x: SSAValue, method: _Method, axis: _Axis) -> SSAValue:
             )
             for taken, weight in zip(indices, weights, strict=True)
         ]
-        result, *rest = parts
-        for part in rest:
-            result = node.graph.add(result, part)
+        result = reduce(node.graph.add, parts)
     outside = positions.outside(axis.size)
     if method.coordinates != "tf_crop_and_resize" or not outside.any():
         return result
@@ -274,12 +273,8 @@ def _axes(node: Node, method: _Method) -> list[_Axis]:
     if min(sizes) < 0 or any(size and not shape[d] for d, size in zip(names, sizes, strict=True)):
         raise InarchError(f"expected sizes that {shape} can be resized to, found {sizes}")
     ratios = [Fraction(size, max(shape[d], 1)) for d, size in zip(names, sizes, strict=True)]
-    policy = node.text("keep_aspect_ratio_policy", "stretch")
-    if policy not in ("stretch", "not_larger", "not_smaller"):
-        raise InarchError(
-            "expected keep_aspect_ratio_policy stretch, not_larger or not_smaller, "
-            f"found '{policy}'"
-        )
+    policies = ("stretch", "not_larger", "not_smaller")
+    policy = node.choice("keep_aspect_ratio_policy", policies, "stretch")
     if policy != "stretch":
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
         ratios = [ratio] * len(names)

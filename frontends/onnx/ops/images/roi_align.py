@@ -65,15 +65,11 @@ def _roi_align(node: Node) -> SSAValue:
 def _points(node: Node, axis: int, size: int, cells: int, ratio: int) -> _Points:
     """The points of all regions along an axis: 0 is x, 1 is y."""
     rois = node.x(1)
-    mode = node.text("coordinate_transformation_mode", _MODES[node.opset < 16])
-    if mode not in _MODES:
-        raise InarchError(
-            f"expected coordinate_transformation_mode {' or '.join(_MODES)}, found '{mode}'"
-        )
-    half = mode == "half_pixel"
+    usual = _MODES[node.opset < 16]
+    half = node.choice("coordinate_transformation_mode", _MODES, usual) == "half_pixel"
     scale, offset = node.like(node.float("spatial_scale", 1.0), rois), node.like(half / 2, rois)
     begin, end = (
-        node.graph.sub(node.graph.mul(_column(node, rois, axis + at), scale), offset)
+        node.graph.sub(node.graph.mul(node.part(rois, 1, axis + at, 1), scale), offset)
         for at in (0, 2)
     )
     extent = node.graph.sub(end, begin)
@@ -99,12 +95,6 @@ def _between(node: Node, at: SSAValue, size: int) -> _Points:
     first, second = (node.graph.select(near, weight, zero) for weight in weights)
     pixels = [node.graph.cast(place, to=i64) for place in (before, behind)]
     return _Points((pixels[0], pixels[1]), (first, second))
-
-
-def _column(node: Node, rois: SSAValue, index: int) -> SSAValue:
-    """One number of each region, [regions, 1]."""
-    count = shape_of(rois)[0]
-    return node.graph.slice(rois, starts=[0, index], sizes=[count, 1], steps=[1, 1])
 
 
 def _shares(node: Node, rows: _Points, columns: _Points) -> Sequence[SSAValue]:

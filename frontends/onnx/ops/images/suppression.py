@@ -63,9 +63,7 @@ def _corners(node: Node) -> _Boxes:
     batch, n, _ = node.shape(0)
 
     def column(at: int) -> SSAValue:
-        sizes = [batch, n, 1]
-        one = node.graph.slice(node.x(0), starts=[0, 0, at], sizes=sizes, steps=[1] * 3)
-        return node.reshape(one, (batch, 1, n))
+        return node.reshape(node.part(node.x(0), 2, at, 1), (batch, 1, n))
 
     columns = [column(at) for at in range(4)]
     low: list[SSAValue] = []

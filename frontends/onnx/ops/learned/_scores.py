@@ -27,12 +27,7 @@ function and its inverse", 2008."""
 
 def transform_of(node: Node) -> str:
     """The attribute `post_transform`, one of TRANSFORMS."""
-    found = node.text("post_transform", "NONE")
-    if found not in TRANSFORMS:
-        raise InarchError(
-            f"expected post_transform {', '.join(TRANSFORMS[:-1])} or {TRANSFORMS[-1]}, found '{found}'"
-        )
-    return found
+    return node.choice("post_transform", TRANSFORMS, "NONE")
 
 
 def rows_of(node: Node) -> SSAValue:

@@ -48,9 +48,7 @@ def _scaler(node: Node) -> SSAValue:
 
 def _normalizer(node: Node) -> SSAValue:
     """Each row over its maximum, the sum of its magnitudes, or its length; as it is where that is 0."""
-    kind = node.text("norm", "MAX")
-    if kind not in ("MAX", "L1", "L2"):
-        raise InarchError(f"expected norm MAX, L1 or L2, found '{kind}'")
+    kind = node.choice("norm", ("MAX", "L1", "L2"), "MAX")
     shape = node.shape()
     if len(shape) not in (1, 2):
         raise InarchError(f"expected an input of rows of features, found shape {shape}")

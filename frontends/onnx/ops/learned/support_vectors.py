@@ -95,7 +95,7 @@ def _regressor(node: Node) -> SSAValue:
     if not node.flag("one_class", default=False):
         return found
     inside = node.graph.less(0, found)
-    return node.graph.select(inside, node.like(1, found), node.like(-1, found))
+    return node.graph.select(inside, node.like(1, found), -1)
 
 
 def _classifier(node: Node) -> Sequence[SSAValue]:

@@ -112,11 +112,7 @@ def _regressor(node: Node) -> SSAValue:
     count = node.int("n_targets", 0)
     if count < 1:
         raise InarchError(f"expected n_targets >= 1, found {count}")
-    aggregate = node.text("aggregate_function", "SUM")
-    if aggregate not in AGGREGATES:
-        raise InarchError(
-            f"expected aggregate_function AVERAGE, SUM, MIN or MAX, found '{aggregate}'"
-        )
+    aggregate = node.choice("aggregate_function", AGGREGATES, "SUM")
     x, dtype = _input(node)
     forest, votes = _read(node, "target", count, dtype)
     base = _numbers(node, "base_values", dtype)

@@ -55,7 +55,7 @@ def _attention(node: Node) -> SSAValue:
     product = node.reshape(product, (*shape[:2], columns[1]))
     starts = (0, sizes[0], 2 * sizes[0])
     parts = [
-        _heads(node, _columns(node, product, start, size))
+        _heads(node, node.part(product, -1, start, size))
         for start, size in zip(starts, sizes, strict=True)
     ]
     return _attend(node, _Heads(*parts), mask=3, added=5)
@@ -87,7 +87,7 @@ def _biased(node: Node, values: list[SSAValue]) -> list[SSAValue]:
         raise InarchError(f"expected a bias of shape ({sum(sizes)},), found {node.shape(3)}")
     starts = (0, sizes[0], sizes[0] + sizes[1])
     return [
-        node.graph.add(value, _columns(node, node.x(3), start, size))
+        node.graph.add(value, node.part(node.x(3), -1, start, size))
         for value, start, size in zip(values, starts, sizes, strict=True)
     ]
 
@@ -98,17 +98,6 @@ def _refuse(node: Node, names: dict[int, str]) -> None:
             raise NotSupportedError(name)
     if set(range(1, node.outputs)) - node.unused:
         raise NotSupportedError("outputs of what is present, or of scores")
-
-
-def _columns(node: Node, x: SSAValue, start: int, size: int) -> SSAValue:
-    """Columns of the last axis."""
-    shape = shape_of(x)
-    return node.graph.slice(
-        x,
-        starts=[*(0 for _ in shape[1:]), start],
-        sizes=[*shape[:-1], size],
-        steps=[1 for _ in shape],
-    )
 
 
 def _heads(node: Node, x: SSAValue) -> SSAValue:
@@ -180,11 +169,11 @@ def _between(node: Node, mask: SSAValue, batch: int, keys: int) -> SSAValue:
     node.room(keys)
     places = node.constant(np.arange(keys, dtype=np.int64).reshape(1, 1, 1, keys))
     column = (batch, 1, 1, 1)
-    ends = node.reshape(_columns(node, mask, 0, batch), column)
+    ends = node.reshape(node.part(mask, -1, 0, batch), column)
     inside = node.graph.less(places, ends)
     if shape_of(mask) == (batch,):
         return inside
-    begins = node.reshape(_columns(node, mask, batch, batch), column)
+    begins = node.reshape(node.part(mask, -1, batch, batch), column)
     return node.graph.logical_and(inside, node.graph.less_equal(begins, places))
 
 

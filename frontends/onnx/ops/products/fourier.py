@@ -59,8 +59,7 @@ def _of_length(node: Node, x: SSAValue, axis: int, length: int) -> SSAValue:
     """X cut to a length along an axis, or with zeros behind it."""
     shape = shape_of(x)
     if shape[axis] > length:
-        sizes = [length if d == axis else size for d, size in enumerate(shape)]
-        return node.graph.slice(x, starts=[0 for _ in shape], sizes=sizes, steps=[1 for _ in shape])
+        return node.part(x, axis, 0, length)
     if shape[axis] < length:
         more = [length - size if d == axis else 0 for d, size in enumerate(shape)]
         return node.graph.pad(x, low=[0 for _ in shape], high=more, value=0.0)

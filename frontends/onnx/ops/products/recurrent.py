@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.ir import SSAValue
 
@@ -50,22 +51,19 @@ class Cell:
         return self.node.emit(self.functions[index], bounded)
 
     def add(self, *values: SSAValue) -> SSAValue:
-        total, *rest = values
-        for value in rest:
-            total = self.node.graph.add(total, value)
-        return total
+        return reduce(self.node.graph.add, values)
 
     def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.node.graph.mul(a, b)
 
     def gate(self, x: SSAValue, index: int) -> SSAValue:
         """Gate `index` of what has all of them in its last dimension."""
-        return _part(self.node, x, len(shape_of(x)) - 1, index * self.hidden, self.hidden)
+        return self.node.part(x, len(shape_of(x)) - 1, index * self.hidden, self.hidden)
 
     def recur(self, state: SSAValue, first: int = 0, count: int | None = None) -> SSAValue:
         """The product with the columns of `count` gates (None: of all), and their bias."""
         gates = shape_of(self.recurrence)[1] if count is None else count * self.hidden
-        columns = _part(self.node, self.recurrence, 1, first * self.hidden, gates)
+        columns = self.node.part(self.recurrence, 1, first * self.hidden, gates)
         product = self.node.graph.matmul(state, columns)
         return product if self.bias is None else self.add(product, self.bias)
 
@@ -186,7 +184,7 @@ def _cell(
 def biases(node: Node, d: int, gates: int, *, apart: bool) -> tuple[SSAValue, SSAValue | None]:
     """The bias of the inputs and, `apart`, that of the recurrence; else their sum."""
     both = drop(node, node.x(3), d)
-    own, recurrent = (_part(node, both, 0, start, gates) for start in (0, gates))
+    own, recurrent = (node.part(both, 0, start, gates) for start in (0, gates))
     return (own, recurrent) if apart else (node.graph.add(own, recurrent), None)
 
 
@@ -226,11 +224,7 @@ def _sizes(node: Node, width: int, kind: str) -> tuple[int, int]:
 
     W and R of quantized operators have their gates last.
     """
-    direction = node.text("direction", "forward")
-    if direction not in ("forward", "reverse", "bidirectional"):
-        raise InarchError(
-            f"expected direction forward, reverse or bidirectional, found '{direction}'"
-        )
+    direction = node.choice("direction", ("forward", "reverse", "bidirectional"), "forward")
     directions, gates = 1 + (direction == "bidirectional"), _GATES[kind]
     shape, last = node.shape(2), node.op != kind
     hidden = shape[1 if last else 2] if len(shape) == 3 else 0
@@ -303,21 +297,9 @@ def _masked(node: Node, lives: SSAValue, after: State, before: State) -> list[SS
     return [*states, node.graph.select(lives, after[0], 0)]
 
 
-def _part(node: Node, x: SSAValue, axis: int, start: int, size: int) -> SSAValue:
-    shape = shape_of(x)
-    if (start, size) == (0, shape[axis]):
-        return x
-    return node.graph.slice(
-        x,
-        starts=[start if d == axis else 0 for d in range(len(shape))],
-        sizes=[size if d == axis else extent for d, extent in enumerate(shape)],
-        steps=[1] * len(shape),
-    )
-
-
 def drop(node: Node, x: SSAValue, index: int) -> SSAValue:
     """`x[index]`: one element of the first dimension."""
-    return node.reshape(_part(node, x, 0, index, 1), shape_of(x)[1:])
+    return node.reshape(node.part(x, 0, index, 1), shape_of(x)[1:])
 
 
 def _stack(node: Node, values: Sequence[SSAValue]) -> SSAValue:

@@ -69,7 +69,7 @@ def _turned(node: Node, x: SSAValue, pairs: int) -> SSAValue:
     )
     near = node.flag("interleaved", default=False)
     step, second = (2, 1) if near else (1, pairs)
-    a, b = (_part(node, x, start, pairs, step) for start in (0, second))
+    a, b = (node.part(x, -1, start, pairs, step) for start in (0, second))
     left = node.graph.sub(node.graph.mul(a, cos), node.graph.mul(b, sin))
     right = node.graph.add(node.graph.mul(a, sin), node.graph.mul(b, cos))
     if near:
@@ -80,7 +80,7 @@ def _turned(node: Node, x: SSAValue, pairs: int) -> SSAValue:
     else:
         parts = [left, right]
     if size > 2 * pairs:
-        parts.append(_part(node, x, 2 * pairs, size - 2 * pairs, 1))
+        parts.append(node.part(x, -1, 2 * pairs, size - 2 * pairs))
     return parts[0] if len(parts) == 1 else node.graph.concat(*parts, axis=3)
 
 
@@ -97,17 +97,6 @@ def _places(node: Node, batch: int, steps: int) -> SSAValue:
     node.room(steps)
     iterations = node.constant(np.arange(steps).astype(node.dtype(1).numpy).reshape(1, steps))
     return node.graph.add(iterations, node.reshape(node.x(1), (1, 1)))
-
-
-def _part(node: Node, x: SSAValue, start: int, size: int, step: int) -> SSAValue:
-    """Every `step`-th number of the last axis."""
-    shape = shape_of(x)
-    return node.graph.slice(
-        x,
-        starts=[0, 0, 0, start],
-        sizes=[*shape[:3], size],
-        steps=[1, 1, 1, step],
-    )
 
 
 _ATTRIBUTES = {
