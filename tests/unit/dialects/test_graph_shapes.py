@@ -51,6 +51,10 @@ from inarch.ir.types import f32, memref, mlir_type, tensor
 # ------------------------------------------------------------------------------ evaluating nests
 
 
+_FUNCTIONS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+"""Of the accumulator and one more element, by their names; NumPy's own."""
+
+
 @dataclass(frozen=True)
 class Points:
     """The values of a scalar at every parallel point: what a body is called with here."""
@@ -74,6 +78,9 @@ class Points:
 
     def minimum(self, other: Points) -> Points:
         return Points(np.minimum(self.values, other.values))
+
+    def function(self, name: str, other: Points) -> Points:
+        return Points(np.asarray(_FUNCTIONS[name](self.values, other.values)))
 
 
 def evaluate(spec: NestSpec, operands: Sequence[Array], out: Array) -> None:
