@@ -49,6 +49,11 @@ class Contract:
                 raise InarchError(f"expected attribute '{name}', found none")
 
 
+def typed(**names: str) -> dict[str, str]:
+    """Attributes with their types: `typed(FLOATS="scales", INT="axis group")`."""
+    return {name: kind for kind, each in names.items() for name in each.split()}
+
+
 def under(contract: Contract, convert: Converter) -> Converter:
     """`convert`, of nodes that keep to the contract; others are an InarchError."""
 

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.frontends.onnx.contract import Contract, under
+from inarch.frontends.onnx.contract import Contract, typed, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.images.window import average_pool
 from inarch.frontends.report import NotSupportedError
@@ -92,15 +92,11 @@ def _concat(node: Node) -> SSAValue:
     return _quantized(node, whole, 0, tensor_dtype(node.x(1)).name)
 
 
-_POOL = {
-    "auto_pad": "STRING",
-    "ceil_mode": "INT",
-    "channels_last": "INT",
-    "count_include_pad": "INT",
-    "kernel_shape": "INTS",
-    "pads": "INTS",
-    "strides": "INTS",
-}
+_POOL = typed(
+    INT="ceil_mode channels_last count_include_pad",
+    INTS="kernel_shape pads strides",
+    STRING="auto_pad",
+)
 
 CONVERTERS: dict[str, Converter] = {
     "com.microsoft.QLinearAdd": under(Contract((7, 8)), _binary("add")),

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import broadcast, shape_of
-from inarch.frontends.onnx.contract import Contract, under
+from inarch.frontends.onnx.contract import Contract, typed, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import mlir_type
@@ -177,18 +177,10 @@ def _between(node: Node, mask: SSAValue, batch: int, keys: int) -> SSAValue:
     return node.graph.logical_and(inside, node.graph.less_equal(begins, places))
 
 
-_COMMON = {
-    "mask_filter_value": "FLOAT",
-    "num_heads": "INT",
-    "scale": "FLOAT",
-    "unidirectional": "INT",
-}
-_ATTENTION = _COMMON | {
-    "do_rotary": "INT",
-    "past_present_share_buffer": "INT",
-    "qkv_hidden_sizes": "INTS",
-    "rotary_embedding_dim": "INT",
-}
+_COMMON = typed(FLOAT="mask_filter_value scale", INT="num_heads unidirectional")
+_ATTENTION = _COMMON | typed(
+    INT="do_rotary past_present_share_buffer rotary_embedding_dim", INTS="qkv_hidden_sizes"
+)
 _REQUIRED = frozenset({"num_heads"})
 
 CONVERTERS: dict[str, Converter] = {

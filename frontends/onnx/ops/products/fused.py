@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of
-from inarch.frontends.onnx.contract import Contract, under
+from inarch.frontends.onnx.contract import Contract, typed, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.images.window import conv
 from inarch.frontends.onnx.ops.products.matmul import gemm, product_of
@@ -78,23 +78,13 @@ def _activated(node: Node, x: SSAValue, numbers: Sequence[float]) -> SSAValue:
 _MATMUL = {"alpha": "FLOAT"} | {
     f"{name}{side}": "INT" for name in ("trans", "transBatch") for side in "AB"
 }
-_GEMM = {
-    "alpha": "FLOAT",
-    "beta": "FLOAT",
-    "transA": "INT",
-    "transB": "INT",
-    "activation": "STRING",
-}
-_CONV = {
-    "activation": "STRING",
-    "activation_params": "FLOATS",
-    "auto_pad": "STRING",
-    "dilations": "INTS",
-    "group": "INT",
-    "kernel_shape": "INTS",
-    "pads": "INTS",
-    "strides": "INTS",
-}
+_GEMM = typed(FLOAT="alpha beta", INT="transA transB", STRING="activation")
+_CONV = typed(
+    FLOATS="activation_params",
+    INT="group",
+    INTS="dilations kernel_shape pads strides",
+    STRING="activation auto_pad",
+)
 
 CONVERTERS: dict[str, Converter] = {
     "com.microsoft.FusedConv": under(Contract((2, 4), attributes=_CONV), _fused_conv),

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import shape_of
-from inarch.frontends.onnx.contract import Contract, under
+from inarch.frontends.onnx.contract import Contract, typed, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.products._dynamic import (
     Quantized,
@@ -33,15 +33,13 @@ from inarch.ir.types import mlir_type
 _CONTRACT = Contract(
     inputs=(12, 12),
     outputs=(0, 3),
-    attributes={
-        "activation_alpha": "FLOATS",
-        "activation_beta": "FLOATS",
-        "activations": "STRINGS",
-        "clip": "FLOAT",
-        "direction": "STRING",
-        "hidden_size": "INT",
-        "input_forget": "INT",
-    },
+    attributes=typed(
+        FLOAT="clip",
+        FLOATS="activation_alpha activation_beta",
+        INT="hidden_size input_forget",
+        STRING="direction",
+        STRINGS="activations",
+    ),
 )
 
 

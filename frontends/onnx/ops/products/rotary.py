@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import shape_of
-from inarch.frontends.onnx.contract import Contract, under
+from inarch.frontends.onnx.contract import Contract, typed, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 
@@ -99,13 +99,9 @@ def _places(node: Node, batch: int, steps: int) -> SSAValue:
     return node.graph.add(iterations, node.reshape(node.x(1), (1, 1)))
 
 
-_ATTRIBUTES = {
-    "interleaved": "INT",
-    "is_packed_batching": "INT",
-    "num_heads": "INT",
-    "rotary_embedding_dim": "INT",
-    "scale": "FLOAT",
-}
+_ATTRIBUTES = typed(
+    FLOAT="scale", INT="interleaved is_packed_batching num_heads rotary_embedding_dim"
+)
 
 CONVERTERS: dict[str, Converter] = {
     "com.microsoft.RotaryEmbedding": under(Contract((4, 4), attributes=_ATTRIBUTES), _rotary),

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import shape_of
-from inarch.frontends.onnx.contract import Contract, under
+from inarch.frontends.onnx.contract import Contract, typed, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import mlir_type
@@ -132,7 +132,7 @@ _ONE = {"epsilon": "FLOAT"}
 
 CONVERTERS: dict[str, Converter] = {
     "SimplifiedLayerNormalization": under(
-        Contract((2, 2), (1, 2), {"axis": "INT", "epsilon": "FLOAT", "stash_type": "INT"}),
+        Contract((2, 2), (1, 2), typed(FLOAT="epsilon", INT="axis stash_type")),
         _simplified,
     ),
     "com.microsoft.EmbedLayerNormalization": under(
