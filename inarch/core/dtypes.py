@@ -1,8 +1,9 @@
 """The element types of Inarch: one row each of what it is called in MLIR, NumPy, C, DLPack and ONNX.
 
 A bool is `i1`, stored as one byte (0 or 1). Signed integers are signless in the IR, as in MLIR;
-unsigned ones are `ui8` .. `ui64`. Everything else about a dtype is derived from its row. Others add a
-float that is only stored, such as bf16, by a file that defines `DTYPE` (docs/extending.md).
+unsigned ones are `ui8` .. `ui64`. Everything else about a dtype is derived from its row. A float that is only
+stored, such as bf16, is a file that defines `DTYPE`: those of `inarch/core/scalars/`, and of others
+(docs/extending.md).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from inarch.core.errors import UnsupportedError, UsageError
@@ -96,7 +98,7 @@ class DType:
             return np.asarray(value, np.float64).astype(self.numpy)
 
 
-_OURS: Mapping[str, DType] = {
+_ARITHMETIC: Mapping[str, DType] = {
     dtype.name: dtype
     for dtype in (
         DType("f32", "float32", "float", 2, 32, 1),
@@ -129,24 +131,24 @@ _STORED = {
 """MLIR's builtin types of floats of 8 and 16 bits, with DLPack's codes, as in runtime/c/dtypes.c."""
 
 
-OURS = tuple(_OURS)
-"""The names of those that need no file."""
+ARITHMETIC = tuple(_ARITHMETIC)
+"""The names of those that one computes with."""
 
 
 class _Dtypes(Mapping[str, DType]):
-    """Those of ours, and those that files of others define."""
+    """Those that one computes with, and those that are only stored."""
 
     def __getitem__(self, name: str) -> DType:
-        return _OURS[name] if name in _OURS else OF_OTHERS[name]
+        return _ARITHMETIC[name] if name in _ARITHMETIC else STORED[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in _OURS or name in OF_OTHERS
+        return name in _ARITHMETIC or name in STORED
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*_OURS, *OF_OTHERS])
+        return iter([*_ARITHMETIC, *STORED])
 
     def __len__(self) -> int:
-        return len(_OURS) + len(OF_OTHERS)
+        return len(_ARITHMETIC) + len(STORED)
 
 
 def _check(thing: object, name: str) -> None:
@@ -156,11 +158,11 @@ def _check(thing: object, name: str) -> None:
         raise UsageError(f"{begin}: expected DTYPE to be a DType, found {type(thing).__name__}")
     if thing.name != name:
         raise UsageError(f"{begin}: expected the name of its file, found '{thing.name}'")
-    if name in _OURS:
+    if name in _ARITHMETIC:
         raise UsageError(f"{begin}: Inarch has a dtype of that name; rename the file")
     if name not in _STORED:
         raise UsageError(f"{begin}: expected a float type of MLIR: {', '.join(_STORED)}")
-    by = _OURS.get(thing.arithmetic)
+    by = _ARITHMETIC.get(thing.arithmetic)
     if by is None or not by.is_float:
         raise UsageError(
             f"{begin}: expected `arithmetic`, the float in which its values are computed with (f32 or f64), "
@@ -169,7 +171,7 @@ def _check(thing: object, name: str) -> None:
     for field in ("widen", "narrow"):
         if not callable(getattr(thing, field)):
             raise UsageError(f"{begin}: expected `{field}`, of which its C is made; found none")
-    stored = next((d for d in _OURS.values() if (d.c, d.dlpack) == (thing.c, 1)), None)
+    stored = next((d for d in _ARITHMETIC.values() if (d.c, d.dlpack) == (thing.c, 1)), None)
     if stored is None or stored.bits != thing.bits:
         raise UsageError(
             f"{begin}: expected the C type of {thing.bits} bits without a sign, found '{thing.c}'"
@@ -189,13 +191,16 @@ def _check(thing: object, name: str) -> None:
         raise UsageError(f"{begin}: expected DLPack's code {_STORED[name]}, found {thing.dlpack}")
 
 
-OF_OTHERS: Extensions[DType] = Extensions(
+STORED: Extensions[DType] = Extensions(
     "inarch.core.scalars", "DTYPE", entry_group="inarch.dtypes", check=_check
 )
-"""Dtypes that files of others define, by the name of the file."""
+"""Dtypes that are only stored, by the name of the file."""
 
 DTYPES: Mapping[str, DType] = _Dtypes()
 """By IR name."""
+
+
+_BY_NUMPY = {row.numpy: row for row in _ARITHMETIC.values()}
 
 
 def from_numpy(name: str) -> DType:
@@ -204,23 +209,21 @@ def from_numpy(name: str) -> DType:
     >>> from_numpy("float32").c
     'float'
     """
-    by_numpy, _ = _tables(OF_OTHERS.revision)
-    if name not in by_numpy:
-        raise UnsupportedError(f"dtype '{name}' is not supported; supported: {', '.join(by_numpy)}")
-    return by_numpy[name]
+    found = _BY_NUMPY.get(name) or next((row for row in _stored() if row.numpy == name), None)
+    if found is None:
+        known = ", ".join(row.numpy for row in DTYPES.values())
+        raise UnsupportedError(f"dtype '{name}' is not supported; supported: {known}")
+    return found
 
 
 def from_dlpack(code: int, bits: int) -> DType | None:
     """The dtype of a DLDataType of one lane; None where there is none."""
-    return _tables(OF_OTHERS.revision)[1].get((code, bits))
+    rows = chain(_ARITHMETIC.values(), _stored())
+    return next((row for row in rows if (row.dlpack, row.bits) == (code, bits)), None)
 
 
-@lru_cache(maxsize=1)
-def _tables(revision: int) -> tuple[Mapping[str, DType], Mapping[tuple[int, int], DType]]:
-    """The dtypes by NumPy's name, and by DLPack's code and bits."""
-    del revision  # by which it is kept
-    rows = DTYPES.values()
-    return {row.numpy: row for row in rows}, {(row.dlpack, row.bits): row for row in rows}
+def _stored() -> Iterator[DType]:
+    return (row for _, row in STORED.working("no tensor has it"))
 
 
 # ---------------------------------------------------------------------------------- floats in NumPy
@@ -228,7 +231,9 @@ def _tables(revision: int) -> tuple[Mapping[str, DType], Mapping[tuple[int, int]
 
 def is_float_array(dtype: np.dtype[Any]) -> bool:
     """Whether arrays of a NumPy dtype hold floats: NumPy has another kind for those of others."""
-    return dtype.kind == "f" or (dtype.kind == "V" and dtype.name in _tables(OF_OTHERS.revision)[0])
+    if dtype.kind != "V":
+        return dtype.kind == "f"
+    return any(row.numpy == dtype.name for row in _stored())
 
 
 @dataclass(frozen=True)

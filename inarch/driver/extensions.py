@@ -14,7 +14,7 @@ _TABLES = {
     "backends": ("inarch.backends", "BACKENDS"),
     "definitions": ("inarch.definitions.frame", "FAMILIES"),
     "dialects": ("inarch.dialects", "DIALECTS"),
-    "dtypes": ("inarch.core.dtypes", "OF_OTHERS"),
+    "dtypes": ("inarch.core.dtypes", "STORED"),
     "frontends": ("inarch.frontends", "FRONTENDS"),
     "functions": ("inarch.core.scalars.functions", "OF_OTHERS"),
     "hosts": ("inarch.backends", "HOSTS"),

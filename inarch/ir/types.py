@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from inarch.core.dtypes import DTYPES, OF_OTHERS, DType
+from inarch.core.dtypes import DTYPES, STORED, DType
 from inarch.core.errors import UnsupportedError
 
 MemRef: TypeAlias = MemRefType[Attribute]
@@ -30,20 +30,20 @@ f64 = Float64Type()
 i1 = IntegerType(1)
 i64 = IntegerType(64)
 
-_OURS: dict[str, Attribute] = {
+_ARITHMETIC: dict[str, Attribute] = {
     "f32": f32,
     "f64": f64,
     "i1": i1,
     **{f"i{bits}": IntegerType(bits) for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)},
 }
-_TO_DTYPE = {attribute: DTYPES[name] for name, attribute in _OURS.items()}
+_TO_DTYPE = {attribute: DTYPES[name] for name, attribute in _ARITHMETIC.items()}
 
 
 def mlir_type(dtype: DType | str) -> Attribute:
     """The element type of `dtype` in the IR: signless for signed integers, `ui8` for unsigned."""
     name = dtype if isinstance(dtype, str) else dtype.name
-    return _OURS[name] if name in _OURS else _others(OF_OTHERS.revision)[name]
+    return _ARITHMETIC[name] if name in _ARITHMETIC else _stored(STORED.revision)[name]
 
 
 def dtype_of(element_type: Attribute) -> DType:
@@ -53,25 +53,25 @@ def dtype_of(element_type: Attribute) -> DType:
         return found
     if isinstance(element_type, IndexType):
         return DTYPES["i64"]
-    others = _others(OF_OTHERS.revision)
+    others = _stored(STORED.revision)
     name = next((name for name, known in others.items() if known == element_type), None)
     if name is None:
         raise UnsupportedError(
-            f"element type {element_type} is not supported; supported: {', '.join([*_OURS, *others])}"
+            f"element type {element_type} is not supported; supported: {', '.join([*_ARITHMETIC, *others])}"
         )
     return DTYPES[name]
 
 
 def is_supported(element_type: Attribute) -> bool:
     """Whether tensors of this element type can be compiled."""
-    return element_type in _TO_DTYPE or element_type in _others(OF_OTHERS.revision).values()
+    return element_type in _TO_DTYPE or element_type in _stored(STORED.revision).values()
 
 
 @lru_cache(maxsize=1)
-def _others(revision: int) -> dict[str, Attribute]:
+def _stored(revision: int) -> dict[str, Attribute]:
     """The types of dtypes that files of others define: MLIR's builtin ones, by their names."""
     del revision  # by which it is kept
-    return {name: getattr(builtin, name) for name, _ in OF_OTHERS.working("no tensor has it")}
+    return {name: getattr(builtin, name) for name, _ in STORED.working("no tensor has it")}
 
 
 def storage_type(element_type: Attribute) -> Attribute:

@@ -29,7 +29,7 @@ from typing import (
     get_type_hints,
 )
 
-from inarch.core.dtypes import DTYPES, OURS
+from inarch.core.dtypes import ARITHMETIC, DTYPES
 from inarch.core.errors import InarchError, unknown
 
 T = TypeVar("T")
@@ -79,7 +79,9 @@ FileName = Annotated[
 """A path that the system can look up."""
 DTypeName = Annotated[
     str,
-    Limit(f"one of {', '.join(OURS)}, or of a file that was loaded", lambda text: text in DTYPES),
+    Limit(
+        f"one of {', '.join(ARITHMETIC)}, or of a file that was loaded", lambda text: text in DTYPES
+    ),
 ]
 
 
