@@ -52,6 +52,7 @@ class ModOp(BinaryOp):
     """
 
     fmod = prop_def(BoolAttr.constr(i1), default_value=BoolAttr.from_bool(False))
+    assembly_format = None  # of the fields, which are more than those of the base
 
     def check(self) -> None:
         super().check()

@@ -58,9 +58,7 @@ def _float_power(x: e.Element, n: e.Element) -> e.Element:
     """A bool is a signed integer of one bit: set is -1."""
     if np.dtype(n.dtype).kind == "b":
         n = e.exactly(lambda values: -values.astype(np.int8), n)
-    whole = e.to_float(n, np.dtype(np.float64))
-    exponent = e.to_float(whole, np.dtype(x.dtype)) if isinstance(x, e.Bounded) else whole
-    return e.apply_binary(power, x, exponent)
+    return e.apply_binary(power, x, e.to_float(n, np.dtype(np.float64)))
 
 
 _OPS = {op.name: op for op in math.Math.operations}
