@@ -139,7 +139,11 @@ class _Dtypes(Mapping[str, DType]):
     """Those that one computes with, and those that are only stored."""
 
     def __getitem__(self, name: str) -> DType:
-        return _ARITHMETIC[name] if name in _ARITHMETIC else STORED[name]
+        if name in _ARITHMETIC:
+            return _ARITHMETIC[name]
+        if name not in STORED:
+            raise KeyError(name)
+        return STORED[name]
 
     def __contains__(self, name: object) -> bool:
         return name in _ARITHMETIC or name in STORED
@@ -260,7 +264,8 @@ def float_limits(dtype: np.dtype[Any]) -> Limits:
         info = np.finfo(dtype)
         return Limits(float(info.eps) / 2, float(info.smallest_subnormal), float(info.max))
     every = np.arange(1 << (8 * dtype.itemsize), dtype=f"uint{8 * dtype.itemsize}")
-    numbers: Array = every.view(dtype).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        numbers: Array = every.view(dtype).astype(np.float64)
     finite = np.unique(numbers[np.isfinite(numbers)])
     return Limits(
         float(finite[finite > 1][0] - 1) / 2, float(finite[finite > 0][0]), float(finite[-1])

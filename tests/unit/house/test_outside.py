@@ -75,10 +75,10 @@ EVERY = (
     ),
     Outside(
         "dtypes",
-        "bf16",
+        "f8E5M2",
         "inarch.dtypes",
-        "bf16.py",
-        "cli('run bf16.mlir --check bf16.mlir')",
+        "f8E5M2.py",
+        "cli('run halves.mlir --check halves.mlir')",
         "check out0: agrees",
     ),
     Outside(
@@ -273,7 +273,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     site, folder = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("work")
     for one in EVERY:
         install(site, one)
-    for name in ("square.mlir", "softsign.mlir", "bf16.mlir", "collapse.mlir"):
+    for name in ("square.mlir", "softsign.mlir", "halves.mlir", "collapse.mlir"):
         (folder / name).write_text(example("extending.md", name))
     (folder / "product.mlir").write_text(example("algorithms.md", "product.mlir"))
     (folder / "sums.mlir").write_text(example("microkernels.md", "sums.mlir"))

@@ -31,6 +31,16 @@ _MOST_WORK = 1 << 21
 """Multiplications of one op."""
 
 
+def anything(_: DType) -> bool:
+    """What moves elements takes: every dtype, those that are only stored, too."""
+    return True
+
+
+def computed(_: DType) -> bool:
+    """Every dtype that one computes with."""
+    return True
+
+
 @dataclass
 class GraphBuilder:
     """One function that grows: recipes ask it for operands, and give it ops."""
@@ -81,17 +91,17 @@ class GraphBuilder:
             sizes[at] = (sizes[at] + 1) // 2
         return tuple(sizes)
 
-    def any_dtype(self, takes: Callable[[DType], bool] = lambda _: True) -> DType:
+    def any_dtype(self, takes: Callable[[DType], bool] = anything) -> DType:
         """The program's dtype mostly, else any that `takes` allows."""
-        if takes(self.dtype) and not self.choices.chance(10):
+        if _may(takes, self.dtype) and not self.choices.chance(10):
             return self.dtype
-        return self.choices.pick([dtype for dtype in DTYPES.values() if takes(dtype)])
+        return self.choices.pick([dtype for dtype in DTYPES.values() if _may(takes, dtype)])
 
     # -- values
 
     def value(
         self,
-        takes: Callable[[DType], bool] = lambda _: True,
+        takes: Callable[[DType], bool] = anything,
         fits: Callable[[Shape], bool] = lambda _: True,
         make: Callable[[], Shape] | None = None,
     ) -> SSAValue:
@@ -99,7 +109,9 @@ class GraphBuilder:
 
         Mostly one of the last values, so that chains grow; `make` gives the shape of a new one.
         """
-        found = [v for v in reversed(self.values) if takes(tensor_dtype(v)) and fits(shape_of(v))]
+        found = [
+            v for v in reversed(self.values) if _may(takes, tensor_dtype(v)) and fits(shape_of(v))
+        ]
         if found and not self.choices.chance(12):
             near = found[: 2 if self.choices.chance(70) else len(found)]
             return self.choices.pick(near)
@@ -178,6 +190,11 @@ class GraphBuilder:
         self.values.extend(op.results)
         self.count += 1
         return op.results[0]
+
+
+def _may(takes: Callable[[DType], bool], dtype: DType) -> bool:
+    """Whether a recipe may have values of a dtype: what computes has none of those that are only stored."""
+    return takes(dtype) and (takes is anything or not dtype.is_stored)
 
 
 def _splat(array: Array) -> Any:

@@ -16,7 +16,7 @@ from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.places.scatter import ScatterElementsOp, ScatterNdOp
 from inarch.dialects.graph.places.topk import TopKOp
-from inarch.testing.generate.graph.builder import GraphBuilder
+from inarch.testing.generate.graph.builder import GraphBuilder, computed
 
 
 def reshape(b: GraphBuilder) -> None:
@@ -131,7 +131,7 @@ def pad(b: GraphBuilder) -> None:
 
 def gather(b: GraphBuilder) -> None:
     """Slices by indices: constants, arguments, or computed ones; a few are outside, where the nearest is."""
-    x = b.value(fits=lambda s: len(s) >= 1 and 0 not in s, make=lambda: b.bounded([4, 3, 5]))
+    x = b.value(computed, lambda s: len(s) >= 1 and 0 not in s, lambda: b.bounded([4, 3, 5]))
     sizes = shape_of(x)
     axis = b.choices.integer(0, len(sizes) - 1)
     shape_ = b.bounded([b.size() for _ in range(b.choices.integer(0, 2))])
@@ -160,7 +160,7 @@ def _indices(b: GraphBuilder, size: int, shape_: Sequence[int]) -> SSAValue:
 
 def scatter_elements(b: GraphBuilder) -> None:
     """Elements of a tensor at indices along an axis; mostly some of them twice, a few outside."""
-    x = b.value(fits=lambda s: len(s) >= 1 and 0 not in s, make=lambda: b.bounded([4, 3, 5]))
+    x = b.value(computed, lambda s: len(s) >= 1 and 0 not in s, lambda: b.bounded([4, 3, 5]))
     sizes = shape_of(x)
     axis = b.choices.integer(0, len(sizes) - 1)
     shape_ = [b.choices.pick((n, n, 1, (n + 1) // 2)) for n in sizes]
@@ -174,7 +174,7 @@ def scatter_elements(b: GraphBuilder) -> None:
 
 def scatter_nd(b: GraphBuilder) -> None:
     """Slices, or elements, of a tensor at rows of indices; the same number of any size in each column."""
-    x = b.value(fits=lambda s: len(s) >= 1 and 0 not in s, make=lambda: b.bounded([4, 3, 5]))
+    x = b.value(computed, lambda s: len(s) >= 1 and 0 not in s, lambda: b.bounded([4, 3, 5]))
     sizes = shape_of(x)
     depth = b.choices.integer(1, len(sizes))
     rows = [b.choices.pick((1, 3, 5, 2)) for _ in range(b.choices.integer(0, 2))]

@@ -137,6 +137,7 @@ def _next(inner: GraphBuilder, state: SSAValue, states: Sequence[SSAValue]) -> S
     assert isinstance(state.type, TensorType)
     if len(found) > 1 and inner.choices.chance(70):
         return inner.choices.pick(found[:-1])
-    if tensor_dtype(state).is_float:
+    dtype = tensor_dtype(state)
+    if dtype.is_float and not dtype.is_stored:
         return inner.add(TanhOp.make(state))
     return inner.choices.pick(found)

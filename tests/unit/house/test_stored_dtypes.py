@@ -1,4 +1,4 @@
-"""A dtype from outside (docs/extending.md): in programs, ONNX, texts and kernels, and judged by NumPy."""
+"""Dtypes that are only stored, ours and one from outside: in programs, ONNX, texts, kernels; NumPy judges."""
 
 from __future__ import annotations
 
@@ -20,13 +20,10 @@ GUIDE = (ROOT / "docs" / "extending.md").read_text()
 
 BEGIN = """
 import numpy as np, onnx
-import inarch
+import inarch, ml_dtypes
 from inarch.core.errors import InarchError
 from inarch.driver.extensions import load_files
 
-load_files(["bf16.py"])
-import ml_dtypes
-bf16 = ml_dtypes.bfloat16
 
 def same(found, expected):
     bits = found.view(f"u{found.itemsize}") == expected.view(f"u{found.itemsize}")
@@ -36,33 +33,38 @@ def same(found, expected):
 CONVERSIONS = (
     BEGIN
     + """
-every = np.arange(1 << 16, dtype="u2").view(bf16)
-high = np.arange(1 << 16, dtype="u4") << 16
-drawn = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, dtype="u4")
-wide = np.concatenate([drawn, *(high | low for low in (0, 0x7FFF, 0x8000, 0x8001))]).view("f4")
-with np.errstate(invalid="ignore"):  # of signalling NaN
-    narrow = wide.astype(bf16)
-for target in ("generic", "x86-64-v3", "native"):
-    text = inarch.compute("for i in N: C[i] = f32(A[i])", target=target)
-    same(text(every), every.astype("f4"))
-    text = inarch.compute("for i in N: C[i] = bf16(A[i])", target=target)
-    same(text(wide), narrow)
-    # In vectors of the writer, as the exponential is one of ours.
-    text = inarch.compute("for i in N: C[i] = bf16(exp(f32(A[i]) * 0))", target=target)
-    ones = np.where(np.isfinite(every.astype("f4")), 1, np.nan).astype(bf16)
-    same(text(every[:-7]), ones[:-7])
-    rows = inarch.compute("for i in N: C[i] = 0; for k in K: C[i] += f32(A[i, k])", target=target)
-    whole = np.random.default_rng(1).integers(-8, 9, (5, 301)).astype(bf16)
-    same(rows(whole), whole.astype("f4").sum(1))
-    halves = inarch.compute("for i in N: C[i] = bf16(f64(A[i]) + B[i])", target=target)
-    same(halves(every[:9], np.full(9, 0.1)), (every[:9].astype("f8") + 0.1).astype("f4").astype(bf16))
-for schedule in (None, "narrow.schedule"):
-    same(inarch.compile("narrow.mlir", schedule=schedule)(wide), narrow)
-for wrong in ("C[i] = exp(A[i])", "C[i] = A[i] + A[i]", "C[i] = A[i]; C[i] += A[i]"):
-    try:
-        inarch.compute(f"for i in N: {wrong}")(every)
-    except InarchError as error:
-        print(error)
+load_files(["f8E5M2.py"])
+
+def check(name, dtype):
+    kept = np.arange(1 << 8 * np.dtype(dtype).itemsize, dtype=f"u{np.dtype(dtype).itemsize}").view(dtype)
+    high = np.arange(1 << 16, dtype="u4") << 16
+    drawn = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, dtype="u4")
+    ties = (high | low for low in (0, 0x0FFF, 0x1000, 0x1001, 0x7FFF, 0x8000, 0x8001))
+    wide = np.concatenate([drawn, *ties]).view("f4")
+    with np.errstate(invalid="ignore", over="ignore"):  # of signalling NaN
+        narrow, numbers = wide.astype(dtype), kept.astype("f4")
+    for target in ("generic", "x86-64-v3", "native"):
+        same(inarch.compute("for i in N: C[i] = f32(A[i])", target=target)(kept), numbers)
+        same(inarch.compute(f"for i in N: C[i] = {name}(A[i])", target=target)(wide), narrow)
+        # In vectors of the writer: the exponential is one of ours, sums of rows are of a template.
+        ones = np.where(np.isfinite(numbers), 1, np.nan).astype(dtype)
+        text = inarch.compute(f"for i in N: C[i] = {name}(exp(f32(A[i]) * 0))", target=target)
+        same(text(kept[:-7]), ones[:-7])
+        rows = inarch.compute("for i in N: C[i] = 0; for k in K: C[i] += f32(A[i, k])", target=target)
+        whole = np.random.default_rng(1).integers(-4, 5, (5, 301)).astype(dtype)
+        same(rows(whole), whole.astype("f4").sum(1))
+        halves = inarch.compute(f"for i in N: C[i] = {name}(f64(A[i]) + B[i])", target=target)
+        few = kept[:9].astype("f8") + 0.1
+        same(halves(kept[:9], np.full(9, 0.1)), few.astype("f4").astype(dtype))
+    with open("narrow.mlir", "w") as file:
+        file.write(NARROW.replace("bf16", name).replace("SIZE", str(wide.size)))
+    for schedule in (None, "narrow.schedule"):
+        same(inarch.compile("narrow.mlir", schedule=schedule)(wide), narrow)
+    for wrong in ("C[i] = exp(A[i])", "C[i] = A[i] + A[i]", "C[i] = A[i]; C[i] += A[i]"):
+        try:
+            inarch.compute(f"for i in N: {wrong}")(kept)
+        except InarchError as error:
+            print(error)
 """
 )
 
@@ -71,6 +73,7 @@ MODEL = (
     + """
 from onnx import TensorProto, helper
 rng = np.random.default_rng(0)
+bf16 = ml_dtypes.bfloat16
 
 def weights(name, array, raw):
     tensor = TensorProto(name=name, data_type=16, dims=array.shape)
@@ -129,9 +132,9 @@ void to_half(const float *A, uint16_t *C, int64_t A_0, int64_t C_0, int64_t N) {
 """
 
 
-NARROW = """func.func @main(%x: tensor<327680xf32>) -> tensor<327680xbf16> {
-  %y = graph.cast %x to bf16 : tensor<327680xf32> -> tensor<327680xbf16> loc("y")
-  func.return %y : tensor<327680xbf16>
+NARROW = """func.func @main(%x: tensor<SIZExf32>) -> tensor<SIZExbf16> {
+  %y = graph.cast %x to bf16 : tensor<SIZExf32> -> tensor<SIZExbf16> loc("y")
+  func.return %y : tensor<SIZExbf16>
 }
 """
 LANES = 'at "y": split i0 8; vectorize i0i'
@@ -143,38 +146,38 @@ SUM = """func.func @main(%x: tensor<4xbf16>) -> tensor<4xbf16> {
 """
 
 
-def test_a_dtype_is_one_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "numpy"),
+    [("f16", "np.float16"), ("bf16", "ml_dtypes.bfloat16"), ("f8E5M2", "ml_dtypes.float8_e5m2")],
+)
+def test_each_number_is_converted_as_numpy_does(tmp_path: Path, name: str, numpy: str) -> None:
     (text,) = re.findall(
-        r"<!-- file: bf16.py -->\n```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL
+        r"<!-- file: f8E5M2.py -->\n```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL
     )
-    (tmp_path / "bf16.py").write_text(text)
-    (tmp_path / "narrow.mlir").write_text(NARROW)
+    (tmp_path / "f8E5M2.py").write_text(text)
     (tmp_path / "narrow.schedule").write_text(LANES)
-    (tmp_path / "sum.mlir").write_text(SUM)
-    said = _said(tmp_path, ["-c", CONVERSIONS])
-    assert said.splitlines() == [
-        "compute:1:13: expected a float in exp(A[i]), found bf16; cast it: f32(...)",
-        "compute:1:13: expected numbers in A[i] + A[i], found bf16; cast it: f32(...)",
-        "compute:1:26: expected numbers to combine by '+=', found bf16",
+    script = f"{CONVERSIONS}\nNARROW = {NARROW!r}\ncheck('{name}', {numpy})"
+    assert _said(tmp_path, ["-c", script]).splitlines() == [
+        f"compute:1:13: expected a float in exp(A[i]), found {name}; cast it: f32(...)",
+        f"compute:1:13: expected numbers in A[i] + A[i], found {name}; cast it: f32(...)",
+        f"compute:1:26: expected numbers to combine by '+=', found {name}",
     ]
-    assert _said(tmp_path, ["-m", "inarch", "run", "sum.mlir", "--load", "bf16.py"]) == (
+
+
+def test_models_compute_with_it(tmp_path: Path) -> None:
+    (tmp_path / "sum.mlir").write_text(SUM)
+    assert _said(tmp_path, ["-m", "inarch", "run", "sum.mlir"]) == (
         "sum.mlir:2:3: error: 'graph.add' C0: expected a dtype to compute with, found bf16, which is only "
         "stored; cast it to f32\n"
     )
     assert not _said(tmp_path, ["-c", MODEL])
-    verify = ["-m", "inarch", "verify", "model.onnx", "--load", "bf16.py"]
-    assert "right: " in _said(tmp_path, verify)
-    assert "model.onnx: error: unsupported: dtype bfloat16" in _said(tmp_path, verify[:4])
+    assert "right: " in _said(tmp_path, ["-m", "inarch", "verify", "model.onnx"])
 
 
 @pytest.mark.parametrize(("half", "passed"), [("0x7fff + (bits >> 16 & 1)", 1), ("0x8000", 0)])
 def test_a_kernel_of_it_is_judged_by_numpy(tmp_path: Path, half: str, passed: int) -> None:
-    (text,) = re.findall(
-        r"<!-- file: bf16.py -->\n```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL
-    )
-    (tmp_path / "bf16.py").write_text(text)
     (tmp_path / "to_half.c").write_text(KERNEL.replace("HALF", half))
-    given = ["--load", "bf16.py", "--load", "to_half.c"]
+    given = ["--load", "to_half.c"]
     verdict = _said(tmp_path, ["-m", "inarch", "verify-kernel", "to-half", *given])
     assert f"{passed} of 1 instances pass" in verdict
 
@@ -189,7 +192,7 @@ def _said(folder: Path, command: Sequence[str]) -> str:
 
 ROW = """
 from inarch.core.dtypes import DType
-given = dict(numpy="float16", c="uint16_t", dlpack=2, bits=16, arithmetic="f32", widen=abs, narrow=abs)
+given = dict(numpy="int8", c="uint8_t", dlpack=12, bits=8, arithmetic="f32", widen=abs, narrow=abs)
 DTYPE = {}
 """
 
@@ -197,26 +200,27 @@ DTYPE = {}
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ('DType("f16", **given | {"c": "uint32_t"})', "expected the C type of 16 bits without a sign, found "
-         "'uint32_t'"),
-        ('DType("f16", **given | {"c": "int16_t"})', "expected the C type of 16 bits without a sign, found "
-         "'int16_t'"),
-        ('DType("f16", **given | {"numpy": "float32"})', "expected 16 bits of NumPy's float32, found 32"),
-        ('DType("f16", **given | {"numpy": "halb"})', "expected `numpy`, the name of a dtype that NumPy has "
-         "(import ml_dtypes in the file for more), found 'halb'"),
-        ('DType("f16", **given | {"dlpack": 4})', "expected DLPack's code 2, found 4"),
-        ('DType("f16", **given | {"widen": None})', "expected `widen`, of which its C is made; found none"),
-        ('DType("f16", **given | {"arithmetic": ""})', "expected `arithmetic`, the float in which its values "
-         "are computed with (f32 or f64), found ''"),
+        ('DType("f8E5M2", **given | {"c": "uint32_t"})', "expected the C type of 8 bits without a sign, "
+         "found 'uint32_t'"),
+        ('DType("f8E5M2", **given | {"c": "int8_t"})', "expected the C type of 8 bits without a sign, found "
+         "'int8_t'"),
+        ('DType("f8E5M2", **given | {"numpy": "float32"})', "expected 8 bits of NumPy's float32, found 32"),
+        ('DType("f8E5M2", **given | {"numpy": "f8"*3})', "expected `numpy`, the name of a dtype that NumPy "
+         "has (import ml_dtypes in the file for more), found 'f8f8f8'"),
+        ('DType("f8E5M2", **given | {"dlpack": 4})', "expected DLPack's code 12, found 4"),
+        ('DType("f8E5M2", **given | {"widen": None})', "expected `widen`, of which its C is made; found "
+         "none"),
+        ('DType("f8E5M2", **given | {"arithmetic": ""})', "expected `arithmetic`, the float in which its "
+         "values are computed with (f32 or f64), found ''"),
         ('DType("half", **given)', "expected the name of its file, found 'half'"),
         ("abs", "expected DTYPE to be a DType, found builtin_function_or_method"),
     ],
 )  # fmt: skip
 def test_a_row_that_is_not_sound_is_refused(tmp_path: Path, row: str, message: str) -> None:
-    (tmp_path / "f16.py").write_text(ROW.format(row))
+    (tmp_path / "f8E5M2.py").write_text(ROW.format(row))
     with pytest.raises(UsageError) as caught:
-        load_file(tmp_path / "f16.py", kinds())
-    assert caught.value.message == f"dtype 'f16': {message}"
+        load_file(tmp_path / "f8E5M2.py", kinds())
+    assert caught.value.message == f"dtype 'f8E5M2': {message}"
 
 
 @pytest.mark.parametrize(
