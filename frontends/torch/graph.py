@@ -188,7 +188,10 @@ def _result(value: Any) -> Result:
             "a size that is known at run time; use torch.compile(..., dynamic=False)"
         )
     try:
-        return Result(from_numpy(str(value.dtype).removeprefix("torch.")), tuple(value.shape))
+        dtype = from_numpy(str(value.dtype).removeprefix("torch."))
+        if dtype.is_stored:  # PyTorch computes with it in ways of its own
+            raise UnsupportedError(f"dtype '{dtype.numpy}' is only stored")
+        return Result(dtype, tuple(value.shape))
     except UnsupportedError as error:
         raise NotSupportedError(f"dtype {str(value.dtype).removeprefix('torch.')}") from error
 

@@ -10,8 +10,9 @@ static const struct {
     {INARCH_F32, "f32"},   {INARCH_F64, "f64"},   {INARCH_I8, "i8"},   {INARCH_I16, "i16"},
     {INARCH_I32, "i32"},   {INARCH_I64, "i64"},   {INARCH_UI8, "ui8"}, {INARCH_UI16, "ui16"},
     {INARCH_UI32, "ui32"}, {INARCH_UI64, "ui64"}, {INARCH_I1, "i1"},
-    /* Floats that are only stored, by DLPack's codes. */
-    {0x210, "f16"},        {0x410, "bf16"},       {0x708, "f8E3M4"},
+    {INARCH_F16, "f16"},   {INARCH_BF16, "bf16"},
+    /* Those of others, by DLPack's codes. */
+    {0x708, "f8E3M4"},
     {0x808, "f8E4M3"},     {0x908, "f8E4M3B11FNUZ"}, {0xa08, "f8E4M3FN"},
     {0xb08, "f8E4M3FNUZ"}, {0xc08, "f8E5M2"},     {0xd08, "f8E5M2FNUZ"},
     {0xe08, "f8E8M0FNU"},

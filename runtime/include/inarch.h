@@ -76,6 +76,8 @@
 #define INARCH_UI32 0x120
 #define INARCH_UI64 0x140
 #define INARCH_I1 0x608 /* a bool: a byte of 0 or 1 */
+#define INARCH_F16 0x210 /* only stored, as the next */
+#define INARCH_BF16 0x410
 
 /* What functions return. */
 #define INARCH_OK 0

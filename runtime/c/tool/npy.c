@@ -15,8 +15,8 @@ static const struct {
 } kinds[] = {
     {"<f4", INARCH_F32},  {"<f8", INARCH_F64},  {"|i1", INARCH_I8},  {"<i2", INARCH_I16},
     {"<i4", INARCH_I32},  {"<i8", INARCH_I64},  {"|u1", INARCH_UI8}, {"<u2", INARCH_UI16},
-    {"<u4", INARCH_UI32}, {"<u8", INARCH_UI64}, {"|b1", INARCH_I1},  {"<f2", 0x210},
-    {"<V2", 0x410}, /* bf16, which NumPy has no letter for */
+    {"<u4", INARCH_UI32}, {"<u8", INARCH_UI64}, {"|b1", INARCH_I1},  {"<f2", INARCH_F16},
+    {"<V2", INARCH_BF16}, /* bf16, which NumPy has no letter for */
 };
 
 static int refuse(const char *path, const char *expected, const char *found)
