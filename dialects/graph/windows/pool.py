@@ -33,11 +33,6 @@ from inarch.ir.types import i1, i64, tensor
 MAX_OVER_EDGES = 1 << 20
 """Windows over the edges of a dimension, which are looked at one by one; no model has a thousand."""
 
-_FORMAT = (
-    "$x `window` `=` $window `strides` `=` $strides `pads` `=` $pads `dilations` `=` $dilations "
-    "(`ceil_mode` `=` $ceil_mode^)? "
-)
-_TYPES = "attr-dict `:` type($x) `->` type($out)"
 _FALSE = IntegerAttr(0, 1)
 
 
@@ -127,7 +122,6 @@ class MaxPoolOp(PoolOp, StructuredOp):
     """
 
     name = "graph.max_pool"
-    assembly_format = _FORMAT + _TYPES
 
     def check(self) -> None:
         found = tensor_dtype(self.x).name
@@ -155,7 +149,11 @@ class AvgPoolOp(PoolOp):
 
     name = "graph.avg_pool"
     count_include_pad = prop_def(IntegerAttr.constr(type=i1), default_value=_FALSE)
-    assembly_format = _FORMAT + "(`count_include_pad` `=` $count_include_pad^)? " + _TYPES
+    assembly_format = (
+        "$x `window` `=` $window `strides` `=` $strides `pads` `=` $pads `dilations` `=` $dilations "
+        "(`ceil_mode` `=` $ceil_mode^)? (`count_include_pad` `=` $count_include_pad^)? "
+        "attr-dict `:` type($x) `->` type($out)"
+    )
 
     def check(self) -> None:
         dtype = tensor_dtype(self.x)
