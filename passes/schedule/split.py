@@ -21,8 +21,8 @@ from xdsl.rewriter import InsertPoint
 from inarch.core.errors import UsageError
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.control import ForOp, empty_loop
-from inarch.dialects.loop.nest import NestOp, YieldOp
-from inarch.ir.edit import erase, replace_op
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase
 from inarch.passes.loop.nests.transform import replace_iterators
 from inarch.passes.schedule.language.computed import Indices
 from inarch.passes.schedule.language.guard import guard_behind
@@ -105,7 +105,8 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
     outer = empty_loop(0, iterations, 1, loop.mode.data)
     inner = empty_loop(0, factor)
     outer.induction.name_hint, inner.induction.name_hint = names
-    body = Indices(Builder(InsertPoint.at_end(inner.body.block)), loop)
+    before = Indices.before(loop, loop)
+    around, body = before.within(outer), before.within(inner)
     start = _times(body, outer.induction, factor * numbers.step)
     step = _times(body, inner.induction, numbers.step)
     index = body.put(arith.AddiOp(start, step))
@@ -126,26 +127,25 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
     for each in ops:
         each.detach()
         inside.insert(each)
-    body.add(YieldOp())
-    around = Indices(Builder(InsertPoint.at_end(outer.body.block)), loop)
+    body.end()
     around.add(inner)
-    around.add(YieldOp())
-    outer.location = loop.location
-    replace_op(loop, outer)
+    around.end()
+    before.add(outer)
+    erase(loop)
     keep(outer)
     return outer if op is loop else op
 
 
 def _split_computed(loop: ForOp, factor: int, names: tuple[str, str]) -> ForOp:
     """The outer one counts iterations, by the factor; the inner one ends where they do."""
-    before = Indices(Builder(InsertPoint.before(loop)), loop)
+    before = Indices.before(loop, loop)
     iterations = before.iterations()
     outer = empty_loop(0, iterations, factor, loop.mode.data)
-    around = Indices(Builder(InsertPoint.at_end(outer.body.block)), loop)
+    around = before.within(outer)
     left = around.put(arith.SubiOp(iterations, outer.induction))
     inner = empty_loop(0, around.put(arith.MinSIOp(left, around.value(factor))))
     outer.induction.name_hint, inner.induction.name_hint = names
-    inside = Indices(Builder(InsertPoint.at_end(inner.body.block)), loop)
+    inside = before.within(inner)
     iteration = inside.put(arith.AddiOp(outer.induction, inner.induction))
     index = inside.index(iteration)
     index.name_hint = loop_name(loop)
@@ -154,7 +154,7 @@ def _split_computed(loop: ForOp, factor: int, names: tuple[str, str]) -> ForOp:
         each.detach()
         inside.builder.insert(each)
     around.add(inner)
-    around.add(YieldOp())
+    around.end()
     before.add(outer)
     erase(loop)
     keep(outer)
