@@ -56,7 +56,7 @@ _SAFE: Mapping[str, str] = {
 
 def _unary(kind: type[UnaryOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
-        x = b.value(lambda dtype: _takes(kind, dtype))
+        x = b.value(kind.DOMAIN.has)
         safe = _SAFE.get(_name(kind))
         if safe is not None and b.choices.chance(60):
             x = b.emit(safe, x)
@@ -70,16 +70,11 @@ def _name(kind: type[Operation]) -> str:
     return kind.name.removeprefix("graph.")
 
 
-def _takes(kind: Any, dtype: DType) -> bool:
-    """Whether the op, unary or binary, is defined on the dtype; it has no operands yet to ask."""
-    return kind.takes(kind.__new__(kind), dtype)
-
-
 def _binary(kind: type[BinaryOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
         if _name(kind) == "mod":
             return _mod(b)
-        left = b.value(lambda dtype: _takes(kind, dtype))
+        left = b.value(kind.DOMAIN.has)
         if _name(kind) == "pow" and b.choices.chance(60):
             left = b.graph.abs(left)
         right = _other(b, left)
