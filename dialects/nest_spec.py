@@ -20,6 +20,21 @@ Body = Callable[..., Scalar]
 """Scalars of the operands, then the accumulator when there is an init; returns the new value."""
 
 
+def multiply_add(x: Scalar, w: Scalar, acc: Scalar) -> Scalar:
+    """The body of a sum of products."""
+    return acc + x * w
+
+
+def multiply_add_biased(x: Scalar, w: Scalar, _: Scalar, acc: Scalar) -> Scalar:
+    """The same where the third operand is a bias, which `add_bias` adds at the end."""
+    return acc + x * w
+
+
+def add_bias(_x: Scalar, _w: Scalar, bias: Scalar, acc: Scalar) -> Scalar:
+    """The end of a sum of products with a bias."""
+    return acc + bias
+
+
 def same(x: Scalar) -> Scalar:
     """The body of a copy."""
     return x

@@ -19,6 +19,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import Array
+from inarch.core.outside.regular import is_file
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.core.states import State
 from inarch.frontends.open import Interface
@@ -130,7 +131,7 @@ _EXPORTERS = {
 
 def _exporter(path: Path) -> str:
     """What to do with the model of another framework; empty for anything else."""
-    if _is_file(path / "saved_model.pb"):
+    if is_file(path / "saved_model.pb"):
         found = _TENSORFLOW.format("saved-model", path)
     elif path.name == "saved_model.pb":
         found = _TENSORFLOW.format("saved-model", path.parent)
@@ -165,20 +166,12 @@ def _frontend_of(source: Any) -> tuple[str, Frontend]:
     return by_suffix[suffix]
 
 
-def _is_file(path: Path) -> bool:
-    """False, too, of what cannot be looked at, as in a folder of others, or by a name that is too long."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
 def _require_a_path(text: str) -> None:
     """Raises UsageError for what no file is called, such as a model's text."""
     is_plain = text.isprintable() and all(
         len(os.fsencode(part)) <= _LONGEST for part in Path(text).parts
     )
-    if is_plain or _is_file(Path(text)):
+    if is_plain or is_file(Path(text)):
         return
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     raise UsageError(

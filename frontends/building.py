@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -176,11 +177,19 @@ class Building:
         return found
 
 
+class Emits(Protocol):
+    """What makes an op by its name."""
+
+    def emit(self, kind: str, /, *operands: SSAValue, **properties: Property) -> SSAValue:
+        """The result."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Graph:
     """New ops of a node, by their names in `graph`: `graph.maximum(x, 0)` is `node.emit("maximum", x, 0)`."""
 
-    building: Building
+    building: Emits
 
     def __getattr__(self, name: str) -> Callable[..., SSAValue]:
         if name not in operations():

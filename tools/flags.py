@@ -14,6 +14,7 @@ from inarch.tools.options import (
     backend_options_of,
     backends_of,
     dims_of,
+    many,
     metadata_of,
     microkernel_names,
     places_of,
@@ -49,25 +50,20 @@ class Flag:
         return value is not None and value is not False and value != self.how.get("default")
 
 
-def _many(metavar: str, **more: Any) -> dict[str, Any]:
-    """For argparse: it may be given several times."""
-    return {"action": "append", "default": [], "metavar": metavar, **more}
-
-
 _SWITCH = {"action": "store_true"}
 _COUNT = {"type": at_least_one, "metavar": "N"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
 
 FLAGS: Mapping[str, Flag] = {
-    "dims": Flag("--dim", "bind a symbolic dimension (repeatable)", _many("NAME=VALUE"), dims_of),
+    "dims": Flag("--dim", "bind a symbolic dimension (repeatable)", many("NAME=VALUE"), dims_of),
     "shapes": Flag(
-        "--shape", "give an input its shape (repeatable)", _many("INPUT=1x3x224x224"), shapes_of
+        "--shape", "give an input its shape (repeatable)", many("INPUT=1x3x224x224"), shapes_of
     ),
     "values": Flag(
         "--value",
         "an input that is always the same: it becomes a constant, on which shapes may depend "
         "(axes=0,2; repeatable)",
-        _many("INPUT=NUMBERS|FILE.npy"),
+        many("INPUT=NUMBERS|FILE.npy"),
         values_of,
     ),
     "host": Flag(
@@ -91,20 +87,20 @@ FLAGS: Mapping[str, Flag] = {
         "--microkernel",
         "use this microkernel wherever it fits, or fail (repeatable); 'NAME{MR=6}': only members with "
         "these parameters; see `inarch list microkernels`",
-        _many("NAME"),
+        many("NAME"),
         partial(microkernel_names, option="--microkernel"),
     ),
     "without": Flag(
         "--without",
         "use this microkernel, or template, nowhere (repeatable)",
-        _many("NAME"),
+        many("NAME"),
         partial(microkernel_names, option="--without"),
     ),
     "algorithms": Flag(
         "--algorithm",
         "compute these ops by this algorithm: conv=winograd-2x2, 'layer1/*=direct' (repeatable); see "
         "`inarch list algorithms`",
-        _many("OP-OR-GLOB=NAME"),
+        many("OP-OR-GLOB=NAME"),
         tuple,
     ),
     "numerics": Flag(
@@ -124,7 +120,7 @@ FLAGS: Mapping[str, Flag] = {
         "--records",
         "do loop nests as `inarch tune` has measured to be the fastest, where this file has them "
         "(repeatable)",
-        _many(**_FILE),
+        many(**_FILE),
         tuple,
     ),
     "schedule": Flag(
@@ -147,26 +143,26 @@ FLAGS: Mapping[str, Flag] = {
         "--load",
         "add the microkernel (.c, .S, .py), pass, frontend or other thing that a file defines "
         "(repeatable)",
-        _many(**_FILE),
+        many(**_FILE),
     ),
     "places": Flag(
         "--place",
         "run a pass 'before PLACE', 'after PLACE' or in its stead, 'replace PLACE': a phase, a pass, or "
         "phase/pass (repeatable); --dump-pass-pipeline shows them",
-        _many("PASS=WHERE"),
+        many("PASS=WHERE"),
         places_of,
     ),
     "backends": Flag(
         "--backend",
         "give these backends what they take, the first one first (repeatable; or with commas): npu, "
         "npu:array=16,memory=4MiB, big=npu:array=32; see `inarch list backends`",
-        _many("[NAME=]BACKEND[:OPTION=VALUE,...]"),
+        many("[NAME=]BACKEND[:OPTION=VALUE,...]"),
         backends_of,
     ),
     "backend_options": Flag(
         "--backend-option",
         "set an option of a backend, or of the instance of that name (repeatable)",
-        _many("NAME:OPTION=VALUE"),
+        many("NAME:OPTION=VALUE"),
         backend_options_of,
     ),
     "measure_regions": Flag(
@@ -178,13 +174,13 @@ FLAGS: Mapping[str, Flag] = {
     "give": Flag(
         "--give",
         "ops that the backend must take, by the op's name or where it comes from (repeatable)",
-        _many("OP-OR-GLOB=NAME"),
+        many("OP-OR-GLOB=NAME"),
     ),
     "keep": Flag(
         "--keep",
         "ops that the backend must not get (*: no backend), by the op's name or where it comes from "
         "(repeatable)",
-        _many("OP-OR-GLOB=NAME"),
+        many("OP-OR-GLOB=NAME"),
     ),
     "require_offload": Flag(
         "--require-offload", "fail when a backend gets nothing, instead of a warning", _SWITCH
@@ -209,7 +205,7 @@ FLAGS: Mapping[str, Flag] = {
     "metadata": Flag(
         "--metadata",
         "text that the artifact carries, as `inarch inspect` shows it (repeatable)",
-        _many("KEY=VALUE"),
+        many("KEY=VALUE"),
         metadata_of,
     ),
     "relocatable": Flag(
@@ -227,7 +223,7 @@ FLAGS: Mapping[str, Flag] = {
         "--specialize",
         "make code for several sizes of a symbolic dimension (batch=1,8), which share the weights: a "
         "call takes what fits its arrays; repeated, all combinations; batch=1,seq=64 is one set of sizes",
-        _many("NAME=SIZES"),
+        many("NAME=SIZES"),
         sets_of,
     ),
 }

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from inarch.core.errors import InarchError, UsageError, unknown
 
@@ -187,6 +187,11 @@ def _once(option: str, pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
         if found.setdefault(name, value) != value:
             raise UsageError(f"{option}: '{name}' is given twice: {found[name]} and {value}")
     return found
+
+
+def many(metavar: str, **more: Any) -> dict[str, Any]:
+    """For argparse: an option that may be given several times."""
+    return {"action": "append", "default": [], "metavar": metavar, **more}
 
 
 def count(text: str) -> int:

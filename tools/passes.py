@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from inarch.core.errors import UsageError, unknown
 from inarch.core.once import cached_property
+from inarch.tools.options import many
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -29,9 +30,7 @@ def add_pipeline_options(add: Add) -> None:
         "-p",
         "--passes",
         dest="pipeline",
-        action="append",
-        default=[],
-        metavar="PIPELINE",
+        **many("PIPELINE"),
         help="passes: 'a{opt=1 list=1,2},b'; phases 'graph(a,b)', or by name: 'prepare,graph'; 'compile' is "
         "all that a compilation runs (repeatable: one after the other)",
     )
@@ -61,9 +60,7 @@ def add_instruments(add: Add) -> None:
     for when in ("before", "after"):
         add(
             f"--print-ir-{when}",
-            action="append",
-            default=[],
-            metavar="PASS",
+            **many("PASS"),
             help=f"print the program to stderr {when} this pass (repeatable)",
         )
         add(f"--print-ir-{when}-all", action="store_true", help=f"... {when} every pass")

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch.backends.c.native import native
-from inarch.backends.c.plan.program import aligned, is_private
+from inarch.backends.c.plan.program import aligned
 from inarch.backends.host import NativeRequest
 from inarch.core.errors import ArgumentError, InarchError, unknown
 from inarch.core.lazy import Array, np
@@ -19,6 +19,7 @@ from inarch.dialects.loop.buffer import AllocOp, ConstantOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.edit import erase
+from inarch.ir.functions import is_private
 from inarch.ir.target import target_name
 from inarch.ir.types import dtype_of
 from inarch.machine.target import Target, parse

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
+from inarch.dialects.graph.domain import NUMBERS
 from inarch.dialects.graph.op import Array, GraphOp, Tensor, shape_of, tensor_dtype, tensor_of
 from inarch.dialects.scalar import Number, Scalar
 from inarch.ir.op import op_definition
@@ -57,9 +58,8 @@ class CumulativeOp(GraphOp):
         return bool(self.reverse.value.data)
 
     def check(self) -> None:
-        found, rank = tensor_dtype(self.x).name, len(shape_of(self.x))
-        require(found != "i1", "C1", f"expected a float or integer dtype, found {found}")
-        axis = self.axis.value.data
+        NUMBERS.check(self.x, "C1")
+        axis, rank = self.axis.value.data, len(shape_of(self.x))
         is_one = -rank <= axis < rank
         require(is_one, "C2", f"expected an axis of a tensor of rank {rank}, found {axis}")
 

@@ -18,8 +18,7 @@ from inarch.dialects.graph.op import (
     shape_of,
     tensor_dtype,
 )
-from inarch.dialects.nest_spec import NestBuilder, NestSpec
-from inarch.dialects.scalar import Scalar
+from inarch.dialects.nest_spec import NestBuilder, NestSpec, multiply_add
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import tensor
@@ -65,7 +64,7 @@ class MatmulOp(StructuredOp):
         m, n = builder.parallel("m", shape[-2]), builder.parallel("n", shape[-1])
         k = builder.reduction("k", x[-1])
         reads = [(*_batch(batch, x[:-2]), m, k), (*_batch(batch, y[:-2]), k, n)]
-        return builder.spec(reads, (*batch, m, n), _multiply_add, init=0)
+        return builder.spec(reads, (*batch, m, n), multiply_add, init=0)
 
     def reference(self, x: Array, y: Array) -> Array:
         return np.matmul(x, y)
@@ -75,7 +74,3 @@ def _batch(index: Sequence[AffineExpr], shape: Sequence[int]) -> list[AffineExpr
     """How an operand with these batch dimensions is indexed."""
     last = index[len(index) - len(shape) :]
     return [0 if size == 1 else expr for size, expr in zip(shape, last, strict=True)]
-
-
-def _multiply_add(x: Scalar, y: Scalar, acc: Scalar) -> Scalar:
-    return acc + x * y

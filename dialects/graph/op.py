@@ -103,12 +103,16 @@ class GraphOp(IRDLOperation, ABC):
     Common constraints, checked here: C0: every tensor is static and of a supported dtype, and each
     result has the type that `infer` gives. A layout (`#graph.layout`) is free: it says how a tensor
     lies in memory, never what it holds, so that `infer` and `reference` know nothing of it. It has
-    one block a dimension, and stands only on tensors of ops that take one (`takes_layouts`). A dtype that
+    one block a dimension, and stands only on tensors of ops that take one (`TAKES_LAYOUTS`). A dtype that
     is only stored stands on tensors of ops that move elements (`MOVES`), and of casts.
     """
 
     MOVES: ClassVar[bool] = False
     """Whether results are elements of the operands as they are: such ops take dtypes that are only stored."""
+    IS_CHEAP: ClassVar[bool] = False
+    """Whether it is rather computed again than kept from a backend because others use it, too."""
+    TAKES_LAYOUTS: ClassVar[bool] = False
+    """Whether operands and results may be in a layout other than row-major."""
     traits = traits_def(Pure())
 
     @abstractmethod
@@ -133,16 +137,8 @@ class GraphOp(IRDLOperation, ABC):
         """Whether it becomes a constant where its operands are; else not before backends were asked."""
         return True
 
-    def is_cheap(self) -> bool:
-        """Whether it is rather computed again than kept from a backend because others use it, too."""
-        return False
-
     def check(self) -> None:
         """The op's numbered constraints on operands and properties; see `require`."""
-
-    def takes_layouts(self) -> bool:
-        """Whether operands and results may be in a layout other than row-major."""
-        return False
 
     @classmethod
     def make(
@@ -230,7 +226,7 @@ class GraphOp(IRDLOperation, ABC):
             layout = layout_of(value)
             if layout is None:
                 continue
-            may_have = self.takes_layouts()
+            may_have = self.TAKES_LAYOUTS
             require(may_have, "C0", "expected row-major tensors only, found {}", value.type)
             rank = len(shape_of(value))
             fits = len(layout.blocks) == rank
@@ -251,8 +247,7 @@ class StructuredOp(GraphOp):
     def nest(self) -> NestSpec:
         """The op as one nest over its operands, in order; it has one result."""
 
-    def takes_layouts(self) -> bool:
-        return True
+    TAKES_LAYOUTS: ClassVar[bool] = True
 
 
 class CompositeOp(GraphOp):

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
+from inarch.dialects.graph.domain import NUMBERS
 from inarch.dialects.graph.op import (
     Array,
     GraphOp,
@@ -77,8 +78,7 @@ class ReduceOp(StructuredOp):
         axes, rank = self.reduced_axes(), len(shape_of(self.x))
         ascend = list(axes) == sorted(set(axes)) and all(0 <= axis < rank for axis in axes)
         require(ascend, "C1", f"expected ascending axes of rank {rank}, found {list(axes)}")
-        found = tensor_dtype(self.x).name
-        require(found != "i1", "C2", f"expected a float or integer dtype, found {found}")
+        NUMBERS.check(self.x, "C2")
 
     def infer(self) -> Sequence[Tensor]:
         axes, shape = self.reduced_axes(), shape_of(self.x)
@@ -247,8 +247,8 @@ class ArgReduceOp(GraphOp):
         return bool(self.last.value.data)
 
     def check(self) -> None:
-        found, shape = tensor_dtype(self.x).name, shape_of(self.x)
-        require(found != "i1", "C1", f"expected a float or integer dtype, found {found}")
+        NUMBERS.check(self.x, "C1")
+        shape = shape_of(self.x)
         axis, rank = self.axis.value.data, len(shape)
         is_one = -rank <= axis < rank
         require(is_one, "C2", f"expected an axis of a tensor of rank {rank}, found {axis}")

@@ -41,14 +41,12 @@ class ReshapeOp(GraphOp):
     C1: sizes are >= 0 (there is no -1) and make as many elements as x has.
     """
 
+    IS_CHEAP: ClassVar[bool] = True
     MOVES: ClassVar[bool] = True
     name = "graph.reshape"
     x = operand_def(TensorType)
     shape = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
-
-    def is_cheap(self) -> bool:
-        return True
 
     def check(self) -> None:
         sizes, old = ints(self.shape), shape_of(self.x)
@@ -92,13 +90,11 @@ class TransposeOp(CopyOp):
     C1: perm is a permutation of the dimensions of x.
     """
 
+    IS_CHEAP: ClassVar[bool] = True
     name = "graph.transpose"
     x = operand_def(TensorType)
     perm = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
-
-    def is_cheap(self) -> bool:
-        return True
 
     def check(self) -> None:
         perm, rank = ints(self.perm), len(shape_of(self.x))
@@ -125,13 +121,11 @@ class BroadcastToOp(CopyOp):
     C1: the shape of x broadcasts to `shape`, as in NumPy.
     """
 
+    IS_CHEAP: ClassVar[bool] = True
     name = "graph.broadcast_to"
     x = operand_def(TensorType)
     shape = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
-
-    def is_cheap(self) -> bool:
-        return True
 
     def check(self) -> None:
         old, new = shape_of(self.x), ints(self.shape)
@@ -159,6 +153,7 @@ class ConcatOp(GraphOp):
     """
 
     MOVES: ClassVar[bool] = True
+    TAKES_LAYOUTS: ClassVar[bool] = True
     name = "graph.concat"
     parts = var_operand_def(TensorType)
     axis = prop_def(IntegerAttr.constr(type=i64))
@@ -179,9 +174,6 @@ class ConcatOp(GraphOp):
         axis, shape = self.axis.value.data, list(shape_of(self.parts[0]))
         shape[axis] = sum(shape_of(part)[axis] for part in self.parts)
         return [tensor(element_of(self.parts[0]), shape)]
-
-    def takes_layouts(self) -> bool:
-        return True
 
     def runs(self) -> list[tuple[SSAValue, int]]:
         """The operands, each with how often it comes there in a row."""

@@ -7,7 +7,7 @@ both must agree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,7 +18,6 @@ from inarch.core.dtypes import is_float_array
 from inarch.core.lazy import np
 from inarch.definitions.bounded import largest
 from inarch.definitions.compare import Expected
-from inarch.definitions.frame import Import
 from inarch.definitions.functions import Array, functions_of, signature, the_function
 from inarch.definitions.run import run_bounded, run_definitions
 from inarch.dialects.graph.composite import CompositeRegionOp
@@ -45,7 +44,6 @@ def expected_of(
     inputs: Sequence[Array],
     function: str | None = None,
     *,
-    imports: Mapping[str, Import] | None = None,
     errors: Sequence[Array | None] = (),
 ) -> list[Expected]:
     """The outputs of a function on `inputs`, each of which may be off by its one of `errors`.
@@ -54,7 +52,7 @@ def expected_of(
     program without a meaning.
     """
     takes = signature(the_function(module, function), module)
-    values = run_definitions(context, module, takes, inputs, imports=imports)
+    values = run_definitions(context, module, takes, inputs)
     lowered = module
     if not takes.is_loop_level:
         lowered = _lowered(context, module)

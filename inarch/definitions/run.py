@@ -170,7 +170,6 @@ def run_bounded(
     inputs: Sequence[Array],
     *,
     errors: Sequence[Array | None] = (),
-    observe: Observer | None = None,
 ) -> list[Bounded]:
     """The outputs of a function on buffers, each element with its bound.
 
@@ -178,7 +177,6 @@ def run_bounded(
     """
     run = _Run(context, module, takes, inputs, {}, errors)
     state = run.state(Bounds())
-    state.observe = observe
     frame, arguments = run.begin(state)
     with np.errstate(all="ignore"):
         frame.run(run.function.body.block, arguments)

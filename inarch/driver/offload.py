@@ -27,6 +27,7 @@ from inarch.driver.offloaded.fallback import add_host_version, check_fallback
 from inarch.driver.offloaded.linked_weights import pass_weights, widen
 from inarch.driver.offloaded.names import rename
 from inarch.ir.edit import erase
+from inarch.ir.functions import functions as functions_of
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import ConstantAttr
 from inarch.machine.architecture import architectures
@@ -226,7 +227,7 @@ def emit_offloaded(
     """
     instances = Instances(context, module)
     parts: dict[str, list[FuncOp]] = {}
-    for function in _functions(module):
+    for function in functions_of(module):
         if (owner := _owner(function)) is not None and function.body.blocks:
             parts.setdefault(owner, []).append(function)
     shared: dict[tuple[object, ...], ConstantAttr] = {}
@@ -247,7 +248,7 @@ def emit_offloaded(
 
 def declare_offloaded(module: ModuleOp) -> None:
     """Leaves declarations of the functions that backends have, and asks no backend."""
-    for function in _functions(module):
+    for function in functions_of(module):
         if _owner(function) is not None and function.body.blocks:
             _declare(function, None)
 
@@ -268,7 +269,7 @@ def emit_text(
     """
     instances = Instances(context, module)
     instances.override(name, options or {})
-    every = [function for function in _functions(module) if function.body.blocks]
+    every = [function for function in functions_of(module) if function.body.blocks]
     marked = [function for function in every if _owner(function) is not None]
     chosen = [function for function in marked if _owner(function) == name]
     functions = every if whole and not marked else chosen
@@ -359,10 +360,6 @@ def _emit(
 
 
 # ---------------------------------------------------------------------------------- functions
-
-
-def _functions(module: ModuleOp) -> list[FuncOp]:
-    return [op for op in module.body.ops if isinstance(op, FuncOp)]
 
 
 def _owner(function: FuncOp) -> str | None:

@@ -40,6 +40,11 @@ def is_public(function: FuncOp) -> bool:
     return function.sym_visibility is None or function.sym_visibility.data == "public"
 
 
+def is_private(function: FuncOp) -> bool:
+    """Whether the function is one of the module's own."""
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
+
+
 def is_layer(function: FuncOp) -> bool:
     """Whether it is called for each of several layers (`LAYER`)."""
     return LAYER in function.attributes

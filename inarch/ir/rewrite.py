@@ -13,17 +13,15 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from inarch.core.errors import InternalError
 
 
-def apply_patterns(
-    module: Operation, patterns: Sequence[RewritePattern], *, max_rewrites: int | None = None
-) -> int:
+def apply_patterns(module: Operation, patterns: Sequence[RewritePattern]) -> int:
     """Applies `patterns` (first match wins) to every op until none matches; returns how many did.
 
     New ops without a location get the one of the op that was matched. Nothing is folded or erased
-    besides what the patterns do. Raises InternalError after `max_rewrites` (default: 100 per op,
-    at least 1,000), since two patterns that undo each other would run for ever.
+    besides what the patterns do. Raises InternalError after 100 rewrites per op, at least 1,000, since
+    two patterns that undo each other would run for ever.
     """
     todo = list(module.walk())
-    limit = max_rewrites if max_rewrites is not None else max(1_000, 100 * len(todo))
+    limit = max(1_000, 100 * len(todo))
     done = 0
     changed = True
     while changed:

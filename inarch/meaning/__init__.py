@@ -51,6 +51,7 @@ from inarch.meaning._tree import (
     Size,
     Statement,
     Term,
+    applications,
     index_of,
 )
 
@@ -70,6 +71,7 @@ __all__ = [
     "Statement",
     "Term",
     "accesses",
+    "applications",
     "applied",
     "bind",
     "bind_expression",

@@ -85,6 +85,13 @@ class Meaning:
     statements: tuple[Statement, ...]
 
 
+def applications(value: Expression) -> int:
+    """How often it applies a function to numbers."""
+    if not isinstance(value, Apply):
+        return 0
+    return 1 + sum(map(applications, value.arguments))
+
+
 def index_of(terms: Iterable[Term]) -> Index:
     """The sum of `terms` in its one form: numbers folded, like terms added, zeros dropped."""
     numbers: dict[tuple[tuple[str, ...], str | None], int] = {}

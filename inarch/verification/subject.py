@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import UsageError
-from inarch.meaning import Apply, Expression, Index, bind, elements, free_sizes, ranks
+from inarch.meaning import Index, applications, bind, elements, free_sizes, ranks
 from inarch.microkernel import (
     AtLeast,
     Demand,
@@ -57,7 +57,7 @@ def subject_of(instance: Instance, sizes: Mapping[str, int]) -> Subject:
             raise UsageError(f"expected --size {open_sizes[0]}=NUMBER, found none")
         counts = {name: int(size) for name, size in points.items()}
         if statement.operator != "=":  # what is counted is the reduction, not the epilogue
-            flops += (_applications(statement.value) + 1) * math.prod(counts.values())
+            flops += (applications(statement.value) + 1) * math.prod(counts.values())
         for element in (statement.target, *elements(statement.value)):
             for axis, index in enumerate(element.indices):
                 seen = extents[element.operand]
@@ -66,12 +66,6 @@ def subject_of(instance: Instance, sizes: Mapping[str, int]) -> Subject:
     wanted = demands(instance)
     laid = {name: _layout(extents[name], wanted[name], sizes, dtypes[name]) for name in dtypes}
     return Subject(instance, sizes, laid, flops)
-
-
-def _applications(value: Expression) -> int:
-    if not isinstance(value, Apply):
-        return 0
-    return 1 + sum(_applications(part) for part in value.arguments)
 
 
 def _largest(index: Index, counts: Mapping[str, int]) -> int:

@@ -14,6 +14,7 @@ from inarch.core.errors import InarchError
 from inarch.core.limits import NODES
 from inarch.dialects.graph.call import CallOp
 from inarch.ir.edit import erase
+from inarch.ir.functions import is_private
 from inarch.ir.location import location_text
 
 
@@ -33,7 +34,7 @@ class InlineCallsPass(ModulePass):
         for function in functions:
             if not function.is_declaration:
                 inliner.expand(function)
-        erase(*filter(_is_private, inliner.callees.values()))
+        erase(*filter(is_private, inliner.callees.values()))
 
 
 PASS = InlineCallsPass
@@ -44,11 +45,6 @@ def _is_inlined(function: FuncOp) -> bool:
         return False
     types = (*function.function_type.inputs, *function.function_type.outputs)
     return all(isinstance(t, TensorType) for t in types)
-
-
-def _is_private(function: FuncOp) -> bool:
-    visibility = function.sym_visibility
-    return visibility is not None and visibility.data == "private"
 
 
 @dataclass

@@ -40,7 +40,8 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
-from inarch.passes.loop.panels.blocks import in_loops, outer_name, pack_blocks
+from inarch.passes.loop.panels.blocks import outer_name, pack_blocks
+from inarch.passes.loop.panels.write import in_loops
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear
 from inarch.passes.schedule.language.copying import (
     index_of,
@@ -22,8 +19,8 @@ from inarch.passes.schedule.language.copying import (
     read_copy,
     read_operand,
 )
-from inarch.passes.schedule.language.places import Loops, error_of
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.places import Loops, nest_of
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 
 
@@ -32,8 +29,7 @@ def cache(op: Loops, operand: str) -> Loops:
 
     Raises UsageError for no such operand; InarchError for an index that is read, and for a pad that is not 0.
     """
-    if not isinstance(op, NestOp):
-        raise error_of(op, "expected a loop.nest, found a loop.for")
+    op = nest_of(op)
     at = operand_of(op, operand)
     forms = index_of(op, at)
     bounds = [form.bounds(op.sizes) for form in forms]
@@ -59,7 +55,7 @@ STEP = Step("cache OPERAND", _read)
 
 
 @dataclass(frozen=True)
-class CachePass(ModulePass):
+class CachePass(StepPass):
     """Copies what a nest that is named reads of an operand.
 
     `nest`: as for `split`. `operand`: its name, or its number from 0 on.
@@ -67,11 +63,10 @@ class CachePass(ModulePass):
 
     name = "cache"
 
-    nest: str
     operand: str | int
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        transform(op, self.name, self.nest, lambda _, loops: cache(loops, str(self.operand)))
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
+        return cache(op, str(self.operand))
 
 
 PASS = CachePass

@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
 from inarch.dialects.loop.control import ForOp
@@ -27,13 +25,13 @@ from inarch.passes.schedule.language.keeping import keep
 from inarch.passes.schedule.language.places import (
     Loops,
     Place,
-    error_of,
     find,
     iterator_of,
+    nest_of,
     place_of_text,
     read_place,
 )
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 
 
@@ -70,12 +68,7 @@ def fuse(consumer: NestOp, producers: Sequence[NestOp], blocks: Mapping[str, int
 
 def _done(module: ModuleOp, op: Loops, places: Sequence[Place], blocks: Mapping[str, int]) -> Loops:
     found = [find(module, place) for place in places]
-    for each in (op, *found):
-        if not isinstance(each, NestOp):
-            raise error_of(each, "expected a loop.nest, found a loop.for")
-    producers = [each for each in found if isinstance(each, NestOp)]
-    assert isinstance(op, NestOp)
-    return fuse(op, producers, blocks)
+    return fuse(nest_of(op), [nest_of(each) for each in found], blocks)
 
 
 def _read(words: Words) -> Action:
@@ -90,7 +83,7 @@ STEP = Step("fuse [PRODUCER ...] over ITERATOR BLOCK [ITERATOR BLOCK ...]", _rea
 
 
 @dataclass(frozen=True)
-class FusePass(ModulePass):
+class FusePass(StepPass):
     """Runs a nest that is named, with its producers, in loops over blocks.
 
     `nest`: the consumer, as for `split`. `iterators`: of the consumer, the outermost loop first; `blocks`:
@@ -99,20 +92,16 @@ class FusePass(ModulePass):
 
     name = "fuse"
 
-    nest: str
     iterators: tuple[str, ...]
     blocks: tuple[int, ...]
     producers: tuple[str, ...] = ()
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
         if len(self.iterators) != len(self.blocks):
             found = f"{len(self.blocks)} for {len(self.iterators)} iterators"
-            raise UsageError(f"{self.name}: blocks: expected one for each iterator, found {found}")
+            raise UsageError(f"blocks: expected one for each iterator, found {found}")
         blocks = dict(zip(self.iterators, self.blocks, strict=True))
-        places = [place_of_text(text) for text in self.producers]
-        transform(
-            op, self.name, self.nest, lambda module, loops: _done(module, loops, places, blocks)
-        )
+        return _done(module, op, [place_of_text(text) for text in self.producers], blocks)
 
 
 PASS = FusePass

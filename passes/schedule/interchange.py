@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.builder import Builder
-from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from inarch.core.errors import UsageError, unknown
@@ -38,7 +36,7 @@ from inarch.passes.schedule.language.places import (
     iterator_of,
     loop_name,
 )
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 
 _EXACT = (arith.MaximumfOp, arith.MinimumfOp)
@@ -227,22 +225,19 @@ def _swap(outer: ForOp, inner: ForOp) -> None:
     a.name_hint, b.name_hint = b.name_hint, a.name_hint
 
 
-def _action(order: Sequence[str], *, reassociate: bool) -> Action:
+def _read(words: Words) -> Action:
+    reassociate = words.has("reassociate")
+    order = words.names("an iterator")
     return lambda module, op: interchange(
         op, order, reassociate=reassociate, symbols=symbols_of(module)
     )
-
-
-def _read(words: Words) -> Action:
-    reassociate = words.has("reassociate")
-    return _action(words.names("an iterator"), reassociate=reassociate)
 
 
 STEP = Step("interchange [reassociate] ITERATOR ITERATOR [...]", _read)
 
 
 @dataclass(frozen=True)
-class InterchangePass(ModulePass):
+class InterchangePass(StepPass):
     """Changes the order of the iterators of a nest, or of loops in each other, that are named.
 
     `nest`: as for `split`. `order`: the iterators, outermost first; others stay where they are.
@@ -251,12 +246,12 @@ class InterchangePass(ModulePass):
 
     name = "interchange"
 
-    nest: str
     order: tuple[str, ...]
     reassociate: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        transform(op, self.name, self.nest, _action(self.order, reassociate=self.reassociate))
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
+        symbols = symbols_of(module)
+        return interchange(op, self.order, reassociate=self.reassociate, symbols=symbols)
 
 
 PASS = InterchangePass

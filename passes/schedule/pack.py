@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
-from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear
 from inarch.passes.schedule.language.copying import (
     index_of,
@@ -24,8 +21,8 @@ from inarch.passes.schedule.language.copying import (
     read_copy,
     read_operand,
 )
-from inarch.passes.schedule.language.places import Loops, error_of, iterator_of
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.places import Loops, iterator_of, nest_of
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 
 
@@ -35,8 +32,7 @@ def pack(op: Loops, operand: str, iterators: Sequence[str]) -> Loops:
     Raises UsageError for names that are not there, or not all that the operand varies with; InarchError for
     an index that is read, and for a pad that is not 0.
     """
-    if not isinstance(op, NestOp):
-        raise error_of(op, "expected a loop.nest, found a loop.for")
+    op = nest_of(op)
     at = operand_of(op, operand)
     positions = [iterator_of(op, name) for name in iterators]
     if len(set(positions)) < len(positions):
@@ -68,7 +64,7 @@ STEP = Step("pack OPERAND ITERATOR [ITERATOR ...]", _read)
 
 
 @dataclass(frozen=True)
-class PackPass(ModulePass):
+class PackPass(StepPass):
     """Copies an operand of a nest that is named into the order of iterators.
 
     `nest`: as for `split`. `operand`: its name, or its number from 0 on. `iterators`: the dimensions of the
@@ -77,17 +73,11 @@ class PackPass(ModulePass):
 
     name = "pack"
 
-    nest: str
     operand: str | int
     iterators: tuple[str, ...]
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        transform(
-            op,
-            self.name,
-            self.nest,
-            lambda _, loops: pack(loops, str(self.operand), self.iterators),
-        )
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
+        return pack(op, str(self.operand), self.iterators)
 
 
 PASS = PackPass

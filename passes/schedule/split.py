@@ -12,19 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from inarch.core.errors import UsageError
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.control import ForOp, empty_loop
-from inarch.dialects.loop.nest import NestOp, YieldOp
-from inarch.ir.edit import erase, replace_op
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.edit import erase
 from inarch.passes.loop.nests.transform import replace_iterators
 from inarch.passes.schedule.language.computed import Indices
 from inarch.passes.schedule.language.guard import guard_behind
@@ -38,7 +36,7 @@ from inarch.passes.schedule.language.places import (
     loops_around,
     loops_within,
 )
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 
 
@@ -107,47 +105,47 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
     outer = empty_loop(0, iterations, 1, loop.mode.data)
     inner = empty_loop(0, factor)
     outer.induction.name_hint, inner.induction.name_hint = names
-    body = Builder(InsertPoint.at_end(inner.body.block))
-    start = _times(body, loop, outer.induction, factor * numbers.step)
-    step = _times(body, loop, inner.induction, numbers.step)
-    index = _put(body, loop, arith.AddiOp(start, step))
+    before = Indices.before(loop, loop)
+    around, body = before.within(outer), before.within(inner)
+    start = _times(body, outer.induction, factor * numbers.step)
+    step = _times(body, inner.induction, numbers.step)
+    index = body.put(arith.AddiOp(start, step))
     if numbers.start:
-        index = _put(body, loop, arith.AddiOp(index, _number(body, loop, numbers.start)))
+        index = body.put(arith.AddiOp(index, body.value(numbers.start)))
     index.name_hint = loop_name(loop)
     loop.induction.replace_all_uses_with(index)
     ops = [each for each in loop.body.block.ops if each is not loop.body.block.last_op]
-    inside = body
+    inside = body.builder
     if iterations * factor != len(numbers):
-        within = arith.CmpiOp(index, _number(body, loop, numbers.stop), "slt")
-        condition = scf.IfOp(_put(body, loop, within), [], [_yield(loop, scf.YieldOp())])
-        within.result.name_hint = "inside"
-        _put_op(body, loop, condition)
+        within = body.put(arith.CmpiOp(index, body.value(numbers.stop), "slt"))
+        within.name_hint = "inside"
+        condition = scf.IfOp(within, [], [_yield(loop, scf.YieldOp())])
+        body.add(condition)
         end = condition.true_region.block.last_op
         assert end is not None
         inside = Builder(InsertPoint.before(end))
     for each in ops:
         each.detach()
         inside.insert(each)
-    body.insert(_yield(loop, YieldOp()))
-    around = Builder(InsertPoint.at_end(outer.body.block))
-    _put_op(around, loop, inner)
-    around.insert(_yield(loop, YieldOp()))
-    outer.location = loop.location
-    replace_op(loop, outer)
+    body.end()
+    around.add(inner)
+    around.end()
+    before.add(outer)
+    erase(loop)
     keep(outer)
     return outer if op is loop else op
 
 
 def _split_computed(loop: ForOp, factor: int, names: tuple[str, str]) -> ForOp:
     """The outer one counts iterations, by the factor; the inner one ends where they do."""
-    before = Indices(Builder(InsertPoint.before(loop)), loop)
+    before = Indices.before(loop, loop)
     iterations = before.iterations()
     outer = empty_loop(0, iterations, factor, loop.mode.data)
-    around = Indices(Builder(InsertPoint.at_end(outer.body.block)), loop)
+    around = before.within(outer)
     left = around.put(arith.SubiOp(iterations, outer.induction))
     inner = empty_loop(0, around.put(arith.MinSIOp(left, around.value(factor))))
     outer.induction.name_hint, inner.induction.name_hint = names
-    inside = Indices(Builder(InsertPoint.at_end(inner.body.block)), loop)
+    inside = before.within(inner)
     iteration = inside.put(arith.AddiOp(outer.induction, inner.induction))
     index = inside.index(iteration)
     index.name_hint = loop_name(loop)
@@ -155,33 +153,16 @@ def _split_computed(loop: ForOp, factor: int, names: tuple[str, str]) -> ForOp:
     for each in list(loop.body.block.ops):
         each.detach()
         inside.builder.insert(each)
-    inner.location = outer.location = loop.location
-    around.builder.insert(inner)
-    around.builder.insert(_yield(loop, YieldOp()))
-    before.builder.insert(outer)
+    around.add(inner)
+    around.end()
+    before.add(outer)
     erase(loop)
     keep(outer)
     return outer
 
 
-def _number(builder: Builder, loop: ForOp, value: int) -> SSAValue:
-    return _put(builder, loop, arith.ConstantOp.from_int_and_width(value, IndexType()))
-
-
-def _times(builder: Builder, loop: ForOp, value: SSAValue, factor: int) -> SSAValue:
-    if factor == 1:
-        return value
-    return _put(builder, loop, arith.MuliOp(value, _number(builder, loop, factor)))
-
-
-def _put(builder: Builder, loop: ForOp, op: Operation) -> SSAValue:
-    _put_op(builder, loop, op)
-    return op.results[0]
-
-
-def _put_op(builder: Builder, loop: ForOp, op: Operation) -> None:
-    op.location = loop.location
-    builder.insert(op)
+def _times(at: Indices, value: SSAValue, factor: int) -> SSAValue:
+    return value if factor == 1 else at.put(arith.MuliOp(value, at.value(factor)))
 
 
 def _yield(loop: ForOp, op: Operation) -> Operation:
@@ -201,7 +182,7 @@ STEP = Step("split ITERATOR FACTOR [-> OUTER INNER]", _read)
 
 
 @dataclass(frozen=True)
-class SplitPass(ModulePass):
+class SplitPass(StepPass):
     """Splits an iterator of a nest, or a loop, that is named.
 
     `nest`: a location, as LOCATION or LOCATION[NUMBER], or @FUNCTION[NUMBER]. `iterator`: which one of it.
@@ -211,21 +192,15 @@ class SplitPass(ModulePass):
 
     name = "split"
 
-    nest: str
     iterator: str
     factor: int
     names: tuple[str, ...] = ()
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
         if len(self.names) not in (0, 2):
-            raise UsageError(f"{self.name}: names: expected two, found {len(self.names)}")
+            raise UsageError(f"names: expected two, found {len(self.names)}")
         names = (self.names[0], self.names[1]) if self.names else None
-        transform(
-            op,
-            self.name,
-            self.nest,
-            lambda _, loops: split(loops, self.iterator, self.factor, names),
-        )
+        return split(op, self.iterator, self.factor, names)
 
 
 PASS = SplitPass

@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.schedule.interchange import interchange
 from inarch.passes.schedule.language.places import Loops, error_of, iterator_of
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 from inarch.passes.schedule.split import split
 
@@ -52,7 +50,7 @@ STEP = Step("tile [reassociate] ITERATOR SIZE [ITERATOR SIZE ...]", _read)
 
 
 @dataclass(frozen=True)
-class TilePass(ModulePass):
+class TilePass(StepPass):
     """Tiles iterators of a nest that is named.
 
     `nest`: as for `split`. `iterators`: which ones, in the order in which the inner ones stand; `sizes`: of
@@ -61,22 +59,18 @@ class TilePass(ModulePass):
 
     name = "tile"
 
-    nest: str
     iterators: tuple[str, ...]
     sizes: tuple[int, ...]
     reassociate: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
         if len(self.iterators) != len(self.sizes):
             found = f"{len(self.sizes)} for {len(self.iterators)} iterators"
-            raise UsageError(f"{self.name}: sizes: expected one for each iterator, found {found}")
+            raise UsageError(f"sizes: expected one for each iterator, found {found}")
         sizes = dict(zip(self.iterators, self.sizes, strict=True))
         if len(sizes) < len(self.sizes):
-            raise UsageError(f"{self.name}: iterators: expected each once")
-        reassociate = self.reassociate
-        transform(
-            op, self.name, self.nest, lambda _, loops: _done(loops, sizes, reassociate=reassociate)
-        )
+            raise UsageError("iterators: expected each once")
+        return _done(op, sizes, reassociate=self.reassociate)
 
 
 PASS = TilePass

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.control import MAX_COPIES, ForOp
 from inarch.dialects.loop.nest import NestOp
@@ -20,7 +18,7 @@ from inarch.passes.schedule.language.places import (
     loop_of,
     numbers_of,
 )
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 
 
@@ -71,7 +69,7 @@ STEP = Step("unroll ITERATOR", _read)
 
 
 @dataclass(frozen=True)
-class UnrollPass(ModulePass):
+class UnrollPass(StepPass):
     """Unrolls an iterator of a nest, or a loop, that is named.
 
     `nest`: as for `split`. `iterator`: which one of it.
@@ -79,11 +77,10 @@ class UnrollPass(ModulePass):
 
     name = "unroll"
 
-    nest: str
     iterator: str
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        transform(op, self.name, self.nest, lambda _, loops: unroll(loops, self.iterator))
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
+        return unroll(op, self.iterator)
 
 
 PASS = UnrollPass

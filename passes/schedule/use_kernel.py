@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
-from inarch.dialects.loop.nest import NestOp
-from inarch.passes.schedule.language.places import Loops, error_of
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.places import Loops, error_of, nest_of
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 from inarch.passes.tensorize.tensorize import tensorize_one
 
@@ -28,9 +25,7 @@ def use_kernel(module: ModuleOp, op: Loops, kernel: str) -> Loops:
     The nest is gone then. Raises UsageError for no such kernel, InarchError for one that does not do the
     nest.
     """
-    if not isinstance(op, NestOp):
-        raise error_of(op, "expected a loop.nest, found a loop.for")
-    reason = tensorize_one(module, op, kernel)
+    reason = tensorize_one(module, nest_of(op), kernel)
     if reason is not None:
         raise error_of(op, f"expected a nest that microkernel '{kernel}' does, found that {reason}")
     return op
@@ -45,7 +40,7 @@ STEP = Step("use-kernel MICROKERNEL", _read)
 
 
 @dataclass(frozen=True)
-class UseKernelPass(ModulePass):
+class UseKernelPass(StepPass):
     """Lets a microkernel do a nest that is named.
 
     `nest`: as for `split`. `kernel`: the microkernel.
@@ -53,15 +48,12 @@ class UseKernelPass(ModulePass):
 
     name = "use-kernel"
 
-    nest: str
     kernel: str
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
         if not self.kernel:
-            raise UsageError(f"{self.name}: expected a microkernel, found none")
-        transform(
-            op, self.name, self.nest, lambda module, loops: use_kernel(module, loops, self.kernel)
-        )
+            raise UsageError("expected a microkernel, found none")
+        return use_kernel(module, op, self.kernel)
 
 
 PASS = UseKernelPass

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction, runs_in_lanes
 from inarch.passes.schedule.language.modes import set_mode, sum_of
 from inarch.passes.schedule.language.places import Loops, error_of, iterator_of, loop_of
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 
 
@@ -58,7 +56,7 @@ STEP = Step("vectorize ITERATOR", _read)
 
 
 @dataclass(frozen=True)
-class VectorizePass(ModulePass):
+class VectorizePass(StepPass):
     """Makes an iterator of a nest that is named run in lanes.
 
     `nest`: as for `split`. `iterator`: which one of it.
@@ -66,11 +64,10 @@ class VectorizePass(ModulePass):
 
     name = "vectorize"
 
-    nest: str
     iterator: str
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        transform(op, self.name, self.nest, lambda _, loops: vectorize(loops, self.iterator))
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
+        return vectorize(op, self.iterator)
 
 
 PASS = VectorizePass

@@ -9,27 +9,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import unknown
-from inarch.dialects.loop.nest import NestOp
 from inarch.ir.target import exclude_at
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
-from inarch.passes.schedule.language.places import Loops, error_of
-from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.places import Loops, nest_of
+from inarch.passes.schedule.language.step import Action, Step, StepPass
 from inarch.passes.schedule.language.words import Words
 
 
 def without_kernel(op: Loops, kernel: str) -> Loops:
     """Marks a nest: `kernel` is not to do it. Raises UsageError for no such kernel."""
-    if not isinstance(op, NestOp):
-        raise error_of(op, "expected a loop.nest, found a loop.for")
+    nest = nest_of(op)
     if kernel not in MICROKERNELS and kernel not in TEMPLATES:
         raise unknown("microkernel", kernel, [*MICROKERNELS, *TEMPLATES])
-    exclude_at(op, kernel)
-    return op
+    exclude_at(nest, kernel)
+    return nest
 
 
 def _read(words: Words) -> Action:
@@ -41,7 +37,7 @@ STEP = Step("without-kernel MICROKERNEL", _read)
 
 
 @dataclass(frozen=True)
-class WithoutKernelPass(ModulePass):
+class WithoutKernelPass(StepPass):
     """Keeps a microkernel from a nest that is named.
 
     `nest`: as for `split`. `kernel`: the microkernel, or the template.
@@ -49,11 +45,10 @@ class WithoutKernelPass(ModulePass):
 
     name = "without-kernel"
 
-    nest: str
     kernel: str
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        transform(op, self.name, self.nest, lambda _, loops: without_kernel(loops, self.kernel))
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
+        return without_kernel(op, self.kernel)
 
 
 PASS = WithoutKernelPass

@@ -15,6 +15,7 @@ from pathlib import Path
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import External
 from inarch.core.errors import EnvironmentFault
+from inarch.core.outside.regular import is_file
 from inarch.runtime.loaders.embedded import EMBEDDED
 
 VARIABLE = "INARCH_LIBRARY_PATH"
@@ -50,7 +51,7 @@ class Libraries:
 def find_file(name: str, artifact: Artifact) -> Path | None:
     """The file of that name beside the artifact, or in the folders of INARCH_LIBRARY_PATH."""
     places = [folder / name for folder in (*artifact.folders, *_asked_folders())]
-    return next((place.absolute() for place in places if _is_file(place)), None)
+    return next((place.absolute() for place in places if is_file(place)), None)
 
 
 def _place(library: External, artifact: Artifact) -> Path:
@@ -59,7 +60,7 @@ def _place(library: External, artifact: Artifact) -> Path:
     found = find_file(library.name, artifact)
     if found is not None:
         return found
-    if library.path and _is_file(Path(library.path)):
+    if library.path and is_file(Path(library.path)):
         return Path(library.path).absolute()
     raise EnvironmentFault(
         f"{library.caller} '{library.path or library.name}', which does not exist, nor does '{library.name}' "
@@ -70,13 +71,6 @@ def _place(library: External, artifact: Artifact) -> Path:
 
 def _asked_folders() -> list[Path]:
     return [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that is too long, a folder that cannot be searched
-        return False
 
 
 def _compared(found: dict[External, Path], artifact: Artifact) -> dict[str, str]:

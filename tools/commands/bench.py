@@ -9,7 +9,7 @@ from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
 from inarch.tools.flags import BACKENDS, add_options
-from inarch.tools.options import at_least_one, count
+from inarch.tools.options import at_least_one, count, many
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,40 +26,29 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layer",
-        action="append",
-        default=[],
-        metavar="NAME",
+        **many("NAME"),
         help="only this layer of the sets, or of all where none is given (repeatable)",
     )
     parser.add_argument(
         "--shape",
-        action="append",
-        default=[],
-        metavar="SHAPE",
+        **many("SHAPE"),
         help="a layer of your own: 64x56x56->256k1s1 is a convolution (channels x height x width -> "
         "channels, window, stride; g64: 64 groups), 128x768x3072 a product M x N x K; of a model's "
         "input: INPUT=1x3x224x224 (repeatable)",
     )
     parser.add_argument(
         "--dim",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
+        **many("NAME=VALUE"),
         help="bind a symbolic dimension of a model; pick the size of an artifact for several (repeatable)",
     )
     parser.add_argument(
         "--load",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
+        **many("FILE", type=Path),
         help="add the set of layers, microkernel or other thing that a file defines (repeatable)",
     )
     parser.add_argument(
         "--microkernel",
-        action="append",
-        default=[],
-        metavar="NAME",
+        **many("NAME"),
         help="of layers: measure each by this microkernel, too; of a model: demand it (repeatable)",
     )
     add_options(parser, "records")

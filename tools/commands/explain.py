@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
 from inarch.tools.flags import BACKENDS, MODEL, add_options, compile_options
+from inarch.tools.options import many
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -44,9 +45,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--why",
-        action="append",
-        default=[],
-        metavar="LOCATION",
+        **many("LOCATION"),
         help="everything about the microkernels of the nests from this place (repeatable)",
     )
     parser.add_argument(

@@ -18,6 +18,7 @@ from inarch.passes.schedule.language.step import Step
 from inarch.pipeline.default import PHASES
 from inarch.tools.commands import Command
 from inarch.tools.extensions import kinds, load_files
+from inarch.tools.options import many
 
 if TYPE_CHECKING:
     from inarch.backends import Backend
@@ -31,9 +32,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "layer-sets, loaders, lowerings, machines, microkernels, onnx-operators, passes, steps, targets, "
         "templates (default: all)",
     )
-    parser.add_argument(
-        "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
-    )
+    parser.add_argument("--load", **many("FILE", type=Path), help="also load a file")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
+from inarch.tools.options import many
 
 if TYPE_CHECKING:
     from inarch.machine.machine import Machine
@@ -29,17 +30,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fit",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
+        **many("FILE", type=Path),
         help="the machine as records of `inarch tune` say that this computer is: costs come as near as they "
         "can to what was measured (repeatable)",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument(
-        "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
-    )
+    parser.add_argument("--load", **many("FILE", type=Path), help="also load a file")
 
 
 def _execute(arguments: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ from inarch.tools.options import (
     check_output,
     count,
     dims_of,
+    many,
 )
 from inarch.tools.progress import progress
 from inarch.tools.reference import check, tolerance
@@ -45,9 +46,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="an artifact (.inarch) or a model (.onnx, .mlir)")
     parser.add_argument(
         "--input",
-        action="append",
-        default=[],
-        metavar="[NAME=]FILE",
+        **many("[NAME=]FILE"),
         help="an input from a .npy file (by name, or in order), or all of them from one .npz",
     )
     parser.add_argument("--seed", type=count, default=0, help="seed of inputs that are not given")
@@ -80,7 +79,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     loaders = (
         "of an artifact: a library that runs parts in a backend's own format (inarch_loader.h)"
     )
-    parser.add_argument("--loader", action="append", default=[], metavar="FILE", help=loaders)
+    parser.add_argument("--loader", **many("FILE"), help=loaders)
     parser.add_argument("--repeat", type=count, metavar="N", help="also time N calls")
     add_options(parser, *MODEL, *OFFLOAD)
     parser.add_argument("--json", action="store_true", help="print the outputs' facts as JSON")

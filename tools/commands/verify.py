@@ -18,6 +18,7 @@ from inarch.tools.options import (
     arrays_of,
     at_least_one,
     count,
+    many,
 )
 from inarch.tools.progress import progress
 
@@ -43,9 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--input",
-        action="append",
-        default=[],
-        metavar="FILE",
+        **many("FILE"),
         help="a .npz of inputs by name; those that are missing are random",
     )
     parser.add_argument("--seed", type=count, default=0, help="seed of inputs that are not given")
@@ -66,9 +65,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tolerance",
-        action="append",
-        default=[],
-        metavar="[NAME:]METRIC=NUMBER",
+        **many("[NAME:]METRIC=NUMBER"),
         help="how far a backend's regions may be from their definition, in place of what it declares: "
         "relative=1e-3, absolute=0.1, snr=20 (dB), cosine=0.999, top1=0.99; steps=1 of integers (repeatable)",
     )

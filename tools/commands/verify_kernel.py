@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
+from inarch.tools.options import many
 from inarch.tools.progress import progress
 
 if TYPE_CHECKING:
@@ -28,17 +29,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--load",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
+        **many("FILE", type=Path),
         help="add the kernel that a file defines (repeatable)",
     )
     parser.add_argument(
         "--param",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
+        **many("NAME=VALUE"),
         help="only members with this parameter (repeatable)",
     )
     parser.add_argument(

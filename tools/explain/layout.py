@@ -17,6 +17,10 @@ MOST_BENDS = 20_000
 """With so many points, further edges over several ranks are drawn straight, to stay quick."""
 POINT_WIDTH = 10.0
 """The room that an edge takes in a rank that it passes."""
+ROW = 64.0
+"""The distance of ranks."""
+GAP = 18.0
+"""The least distance of the boxes of a rank."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +48,8 @@ class _Points:
         self.up[target].append(source)
 
 
-def lay_out(
-    widths: Sequence[float],
-    edges: Sequence[tuple[int, int]],
-    *,
-    row: float = 64.0,
-    gap: float = 18.0,
-) -> Layout:
+def lay_out(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
     """Places boxes of the given widths; an edge goes from a lower number to a higher one.
-
-    `row` is the distance of ranks, `gap` the least one between boxes of a rank.
 
     >>> lay_out([40, 40, 40], [(0, 1), (1, 2)]).centres
     ((29.0, 32.0), (29.0, 96.0), (29.0, 160.0))
@@ -63,18 +59,18 @@ def lay_out(
     layers = _layers(points)
     for sweep in range(SWEEPS):
         _order(points, layers, upwards=bool(sweep % 2))
-    places = _places(points, layers, gap)
+    places = _places(points, layers)
     left = min((x - w / 2 for x, w in zip(places, points.widths, strict=True)), default=0.0)
     right = max((x + w / 2 for x, w in zip(places, points.widths, strict=True)), default=0.0)
     centres = [
-        (round(x - left + gap / 2, 1), (rank + 0.5) * row)
+        (round(x - left + GAP / 2, 1), (rank + 0.5) * ROW)
         for x, rank in zip(places, points.ranks, strict=True)
     ]
     return Layout(
         tuple(centres[: len(widths)]),
         tuple(tuple(centres[point] for point in path) for path in paths),
-        right - left + gap,
-        len(layers) * row,
+        right - left + GAP,
+        len(layers) * ROW,
     )
 
 
@@ -129,33 +125,31 @@ def _order(points: _Points, layers: list[list[int]], *, upwards: bool) -> None:
         position.update((number, float(index)) for index, number in enumerate(layer))
 
 
-def _places(points: _Points, layers: list[list[int]], gap: float) -> list[float]:
+def _places(points: _Points, layers: list[list[int]]) -> list[float]:
     """The x of every point: near its neighbours, in order, without overlap."""
     places = [0.0] * len(points.ranks)
     for layer in layers:
         x = 0.0
         for number in layer:
             places[number] = x + points.widths[number] / 2
-            x += points.widths[number] + gap
+            x += points.widths[number] + GAP
     for sweep in range(2 * SWEEPS):
         upwards = bool(sweep % 2)
         neighbours = points.down if upwards else points.up
         for layer in reversed(layers) if upwards else layers:
             wanted = [_mean([places[m] for m in neighbours[n]], places[n]) for n in layer]
-            _spread(points, layer, wanted, places, gap)
+            _spread(points, layer, wanted, places)
     return places
 
 
-def _spread(
-    points: _Points, layer: list[int], wanted: list[float], places: list[float], gap: float
-) -> None:
+def _spread(points: _Points, layer: list[int], wanted: list[float], places: list[float]) -> None:
     """The places nearest to `wanted` that keep the order and the gaps: pooled adjacent violators."""
     offset = 0.0
     offsets: list[float] = []
     for index, number in enumerate(layer):
         if index:
             before = points.widths[layer[index - 1]]
-            offset += (before + points.widths[number]) / 2 + gap
+            offset += (before + points.widths[number]) / 2 + GAP
         offsets.append(offset)
     blocks: list[tuple[float, int]] = []  # mean, and how many points share it
     for want, shift in zip(wanted, offsets, strict=True):

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from inarch.core.errors import UsageError, unknown
 from inarch.pipeline.registry import is_pass
 from inarch.tools.alone import with_defaults
+from inarch.tools.options import many
 from inarch.tools.passes import add_instruments, add_pipeline_options
 from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed
 
@@ -179,10 +180,7 @@ def _add_passes(parser: _Parser) -> None:
     add_pipeline_options(parser.option)
     parser.option(
         "--load",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE.py",
+        **many("FILE.py", type=Path),
         help="take the pass or dialect that a Python file defines (repeatable)",
     )
     parser.option(

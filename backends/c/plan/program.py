@@ -35,7 +35,7 @@ from inarch.dialects.loop.buffer import (
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.functions import argument_attributes
+from inarch.ir.functions import argument_attributes, is_private
 from inarch.ir.location import location_text
 from inarch.ir.target import threads_of
 from inarch.ir.verify import verify_symbol_user
@@ -155,12 +155,6 @@ def read_program(module: ModuleOp) -> ProgramPlan:
         "inarch.checked" in module.attributes,
         threads_of(module),
     )
-
-
-def is_private(function: FuncOp) -> bool:
-    """Whether the function is one of the module's own."""
-    visibility = function.sym_visibility
-    return visibility is not None and visibility.data == "private"
 
 
 def _check_arguments(functions: Sequence[FuncOp]) -> None:

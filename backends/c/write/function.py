@@ -16,7 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.backends.c.plan.linear import element_strides
-from inarch.backends.c.plan.program import ProgramPlan, is_private, offset_of
+from inarch.backends.c.plan.program import ProgramPlan, offset_of
 from inarch.backends.c.text import atom, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.call import emit_kernel_call
@@ -31,6 +31,7 @@ from inarch.dialects.loop.control import Bound, CallOp, ForOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.dialects.loop.repeat import WhileOp
+from inarch.ir.functions import is_private
 from inarch.ir.index.span import FAR, number_of_index
 from inarch.ir.location import location_text
 from inarch.ir.types import layout_of

@@ -11,10 +11,11 @@ from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.composites import number
+from inarch.dialects.graph.domain import FLOATS
 from inarch.dialects.graph.elementwise import evaluate
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
 from inarch.dialects.graph.elementwise.unary import ErfOp, TanhOp
-from inarch.dialects.graph.op import Array, CompositeOp, Tensor, element_of, tensor_dtype, tensor_of
+from inarch.dialects.graph.op import Array, CompositeOp, Tensor, element_of, tensor_of
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 
@@ -39,8 +40,7 @@ class GeluOp(CompositeOp):
     out = result_def(TensorType)
 
     def check(self) -> None:
-        dtype = tensor_dtype(self.x)
-        require(dtype.is_float, "C1", f"expected a float dtype, found {dtype.name}")
+        FLOATS.check(self.x, "C1")
         kind = self.approximate.data
         require(kind in KINDS, "C2", f'expected approximate = "none" or "tanh", found "{kind}"')
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -149,6 +150,7 @@ class DequantizeOp(QuantizedOp):
     C4: -rank <= axis < rank. C5: scale and zero have shape (), or with an axis that of its size.
     """
 
+    IS_CHEAP: ClassVar[bool] = True
     name = "graph.dequantize"
     out = result_def(TensorType)
     assembly_format = (
@@ -168,9 +170,6 @@ class DequantizeOp(QuantizedOp):
 
     def folds(self) -> bool:
         return False
-
-    def is_cheap(self) -> bool:
-        return True
 
     def quantized(self) -> Attribute:
         return element_of(self.x)

@@ -11,10 +11,11 @@ from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.composites import normal_axis
+from inarch.dialects.graph.domain import FLOATS
 from inarch.dialects.graph.elementwise import evaluate
 from inarch.dialects.graph.elementwise.arithmetic import MulOp, SubOp
 from inarch.dialects.graph.elementwise.unary import ExpOp, LogOp, ReciprocalOp
-from inarch.dialects.graph.op import Array, CompositeOp, Tensor, shape_of, tensor_dtype, tensor_of
+from inarch.dialects.graph.op import Array, CompositeOp, Tensor, shape_of, tensor_of
 from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceSumOp
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
@@ -32,9 +33,8 @@ class AxisOp(CompositeOp):
     out = result_def(TensorType)
 
     def check(self) -> None:
-        dtype, rank = tensor_dtype(self.x), len(shape_of(self.x))
-        require(dtype.is_float, "C1", f"expected a float dtype, found {dtype.name}")
-        axis = self.axis.value.data
+        FLOATS.check(self.x, "C1")
+        axis, rank = self.axis.value.data, len(shape_of(self.x))
         found = normal_axis(axis, rank)
         require(
             found is not None, "C2", f"expected an axis of a tensor of rank {rank}, found {axis}"

@@ -11,9 +11,9 @@ from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import operand_def, result_def
 
-from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.core.scalars.functions import FUNCTIONS, OF_MEANINGS, Function
+from inarch.dialects.graph.domain import FLOATS, NUMBERS, Domain
 from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
@@ -54,6 +54,8 @@ class ElementwiseOp(StructuredOp):
 
     FUNCTION: ClassVar[str] = ""
     """The row of `FUNCTIONS` that it applies; where it is empty, the row of the op's own name."""
+    DOMAIN: ClassVar[Domain]
+    """The dtypes that an op of numbers is defined on."""
 
     def scalar(self, *operands: Any, **_: Any) -> Scalar:
         """The op on one element of each operand, a `Scalar` each; ops name their parameters."""
@@ -103,27 +105,16 @@ class UnaryOp(ElementwiseOp):
     # Ops of others are defined by xDSL, which knows no `format_of`.
     assembly_format = "$x attr-dict `:` type($x) `->` type($out)"
 
+    DOMAIN: ClassVar[Domain] = FLOATS
+
     def check(self) -> None:
-        found = tensor_dtype(self.x)
-        require(self.takes(found), "C1", f"expected {self.domain()}, found {found.name}")
-
-    def takes(self, dtype: DType) -> bool:
-        """Whether the op is defined on this dtype; floats unless overridden."""
-        return dtype.is_float
-
-    def domain(self) -> str:
-        """The dtypes of `takes` in words, for C1."""
-        return "a float dtype"
+        self.DOMAIN.check(self.x, "C1")
 
 
 class UnaryNumberOp(UnaryOp):
     """A unary op on floats and integers. C1: the dtype of x is not i1."""
 
-    def takes(self, dtype: DType) -> bool:
-        return dtype.name != "i1"
-
-    def domain(self) -> str:
-        return "a float or integer dtype"
+    DOMAIN: ClassVar[Domain] = NUMBERS
 
 
 class BinaryOp(ElementwiseOp):
@@ -137,17 +128,11 @@ class BinaryOp(ElementwiseOp):
     out = result_def(TensorType)
     assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($out)"
 
+    DOMAIN: ClassVar[Domain] = NUMBERS
+
     def check(self) -> None:
         left, right = tensor_dtype(self.a), tensor_dtype(self.b)
         require(left == right, "C1", f"expected one dtype, found {left.name} and {right.name}")
         a, b = shape_of(self.a), shape_of(self.b)
         require(broadcast(a, b) is not None, "C2", f"shapes {a} and {b} do not broadcast")
-        require(self.takes(left), "C3", f"expected {self.domain()}, found {left.name}")
-
-    def takes(self, dtype: DType) -> bool:
-        """Whether the op is defined on this dtype; floats and integers unless overridden."""
-        return dtype.name != "i1"
-
-    def domain(self) -> str:
-        """The dtypes of `takes` in words, for C3."""
-        return "a float or integer dtype"
+        self.DOMAIN.check(self.a, "C3")

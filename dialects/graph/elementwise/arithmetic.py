@@ -10,8 +10,8 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.irdl import prop_def
 
-from inarch.core.dtypes import DType
 from inarch.core.lazy import np
+from inarch.dialects.graph.domain import SIGNED, Domain
 from inarch.dialects.graph.elementwise import BinaryOp, elementwise, evaluate
 from inarch.dialects.graph.op import Array, tensor_dtype
 from inarch.dialects.scalar import Scalar
@@ -122,11 +122,7 @@ class PowOp(BinaryOp):
     C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is a float or a signed integer.
     """
 
-    def takes(self, dtype: DType) -> bool:
-        return dtype.is_float or not (dtype.is_unsigned or dtype.name == "i1")
-
-    def domain(self) -> str:
-        return "a float or signed integer dtype"
+    DOMAIN: ClassVar[Domain] = SIGNED
 
     def scalar(self, a: Scalar, b: Scalar) -> Scalar:
         return a.power(b)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from inarch.core.dtypes import DType
 from inarch.core.lazy import np
+from inarch.dialects.graph.domain import INTEGERS, Domain
 from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, elementwise, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
@@ -17,11 +17,7 @@ class BitwiseOp(BinaryOp):
     C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
     """
 
-    def takes(self, dtype: DType) -> bool:
-        return not dtype.is_float and dtype.name != "i1"
-
-    def domain(self) -> str:
-        return "an integer dtype"
+    DOMAIN: ClassVar[Domain] = INTEGERS
 
 
 @elementwise
@@ -49,11 +45,7 @@ class BitwiseXorOp(BitwiseOp):
 class BitwiseNotOp(UnaryOp):
     """`out[i]` = x[i] with every bit inverted; integers."""
 
-    def takes(self, dtype: DType) -> bool:
-        return not dtype.is_float and dtype.name != "i1"
-
-    def domain(self) -> str:
-        return "an integer dtype"
+    DOMAIN: ClassVar[Domain] = INTEGERS
 
     def scalar(self, x: Scalar) -> Scalar:
         return ~x

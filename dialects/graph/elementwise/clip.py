@@ -9,6 +9,7 @@ from xdsl.irdl import operand_def, opt_prop_def, result_def
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
+from inarch.dialects.graph.domain import NUMBERS
 from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
 from inarch.dialects.graph.number import NUMBER
 from inarch.dialects.graph.number import Number as NumberDirective
@@ -41,7 +42,7 @@ class ClipOp(ElementwiseOp):
 
     def check(self) -> None:
         dtype = tensor_dtype(self.x)
-        require(dtype.name != "i1", "C1", "expected a float or integer dtype, found i1")
+        NUMBERS.check(self.x, "C1")
         for name, limit in (("low", self.low), ("high", self.high)):
             if limit is None:
                 continue

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from xdsl.ir import Attribute
 
-from inarch.core.dtypes import DType
 from inarch.core.lazy import np
+from inarch.dialects.graph.domain import ANY, BOOLS, Domain
 from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, elementwise, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
@@ -20,8 +20,7 @@ class ComparisonOp(BinaryOp):
     C1: a and b have one dtype. C2: their shapes broadcast. (C3 never fails.)
     """
 
-    def takes(self, dtype: DType) -> bool:
-        return bool(dtype.name)
+    DOMAIN: ClassVar[Domain] = ANY
 
     def result_element(self) -> Attribute:
         return i1
@@ -39,11 +38,7 @@ class LogicalOp(BinaryOp):
     C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is i1.
     """
 
-    def takes(self, dtype: DType) -> bool:
-        return dtype.name == "i1"
-
-    def domain(self) -> str:
-        return "i1"
+    DOMAIN: ClassVar[Domain] = BOOLS
 
 
 @elementwise
@@ -107,11 +102,7 @@ class LogicalXorOp(LogicalOp):
 class LogicalNotOp(UnaryOp):
     """`out[i] = not x[i]`; i1."""
 
-    def takes(self, dtype: DType) -> bool:
-        return dtype.name == "i1"
-
-    def domain(self) -> str:
-        return "i1"
+    DOMAIN: ClassVar[Domain] = BOOLS
 
     def scalar(self, x: Scalar) -> Scalar:
         return ~x

@@ -161,7 +161,6 @@ class WhileOp(GraphOp):
         return states
 
 
-def while_block(states: Sequence[SSAValue], everything: Sequence[SSAValue] = ()) -> Block:
+def while_block(states: Sequence[SSAValue]) -> Block:
     """An empty block with the arguments that the body of a while on these operands has."""
-    kinds = [*(value.type for value in states), *(value.type for value in everything)]
-    return Block(arg_types=[tensor(i64, ()), *kinds])
+    return Block(arg_types=[tensor(i64, ()), *(value.type for value in states)])

@@ -219,10 +219,7 @@ def _result_types(kinds: Sequence[Tensor], states: int, iterations: int) -> list
     return [*kinds[:states], *stacked]
 
 
-def scan_block(
-    states: Sequence[SSAValue], each: Sequence[SSAValue], everything: Sequence[SSAValue] = ()
-) -> Block:
+def scan_block(states: Sequence[SSAValue], each: Sequence[SSAValue]) -> Block:
     """An empty block with the arguments that the body of a scan of these operands has."""
     slices = [_slice_of(tensor_of(value)) for value in each]
-    kinds = [*(v.type for v in states), *slices, *(v.type for v in everything)]
-    return Block(arg_types=kinds)
+    return Block(arg_types=[*(value.type for value in states), *slices])

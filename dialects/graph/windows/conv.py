@@ -20,8 +20,13 @@ from inarch.dialects.graph.op import (
     tensor_dtype,
 )
 from inarch.dialects.graph.windows import Window
-from inarch.dialects.nest_spec import NestBuilder, NestSpec
-from inarch.dialects.scalar import Scalar
+from inarch.dialects.nest_spec import (
+    NestBuilder,
+    NestSpec,
+    add_bias,
+    multiply_add,
+    multiply_add_biased,
+)
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, tensor
@@ -111,14 +116,14 @@ class ConvOp(StructuredOp):
         pads = [0 if window.overruns(x[2:], outputs) else None, None]
         write = (n, out_channel, *o)
         if self.bias is None:
-            return builder.spec(reads, write, _multiply_add, init=0, pads=pads)
+            return builder.spec(reads, write, multiply_add, init=0, pads=pads)
         return builder.spec(
             [*reads, (out_channel,)],
             write,
-            _multiply_add_biased,
+            multiply_add_biased,
             init=0,
             pads=[*pads, None],
-            finish=_add_bias,
+            finish=add_bias,
         )
 
     def reference(self, x: Array, w: Array, bias: Array | None = None) -> Array:
@@ -136,15 +141,3 @@ class ConvOp(StructuredOp):
 
     def _groups(self) -> int:
         return self.groups.value.data
-
-
-def _multiply_add(x: Scalar, w: Scalar, acc: Scalar) -> Scalar:
-    return acc + x * w
-
-
-def _multiply_add_biased(x: Scalar, w: Scalar, _: Scalar, acc: Scalar) -> Scalar:
-    return acc + x * w
-
-
-def _add_bias(_x: Scalar, _w: Scalar, bias: Scalar, acc: Scalar) -> Scalar:
-    return acc + bias

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.ir import SSAValue
@@ -49,6 +50,7 @@ class ConvTransposeOp(GraphOp):
     has an element. C8: the product of the strides, as far as there are outputs, is at most 64.
     """
 
+    TAKES_LAYOUTS: ClassVar[bool] = True
     name = "graph.conv_transpose"
     x = operand_def(TensorType)
     w = operand_def(TensorType)
@@ -111,9 +113,6 @@ class ConvTransposeOp(GraphOp):
         x, w = shape_of(self.x), shape_of(self.w)
         shape = (x[0], self._groups() * w[1], *self.outputs())
         return [tensor(element_of(self.x), shape)]
-
-    def takes_layouts(self) -> bool:
-        return True
 
     def halo(self) -> list[int]:
         """How far the phases reach before each spatial dimension of x, then how far behind."""

@@ -16,7 +16,13 @@ from math import gcd
 from xdsl.ir.affine import AffineExpr
 
 from inarch.dialects.graph.windows import spatial_names
-from inarch.dialects.nest_spec import NestBuilder, NestSpec
+from inarch.dialects.nest_spec import (
+    NestBuilder,
+    NestSpec,
+    add_bias,
+    multiply_add,
+    multiply_add_biased,
+)
 from inarch.dialects.scalar import Scalar
 
 
@@ -101,14 +107,14 @@ def sum_nest(sizes: Sizes, along: Sequence[Phase], *, is_biased: bool) -> NestSp
     pads = [0 if any(any(phase.reach(size)) for phase, size in pairs) else None, None]
     write = _written(sizes, along, (n, g, oc, o))
     if not is_biased:
-        return builder.spec(reads, write, _multiply_add, init=0, pads=pads)
+        return builder.spec(reads, write, multiply_add, init=0, pads=pads)
     return builder.spec(
         [*reads, write[1:2]],
         write,
-        _multiply_add_biased,
+        multiply_add_biased,
         init=0,
         pads=[*pads, None],
-        finish=_add_bias,
+        finish=add_bias,
     )
 
 
@@ -139,18 +145,6 @@ def _written(sizes: Sizes, along: Sequence[Phase], points: _Points) -> tuple[Aff
     channel = oc if g is None else g * sizes.filters + oc
     pairs = zip(o, along, strict=True)
     return (n, channel, *(at * phase.stride + phase.start for at, phase in pairs))
-
-
-def _multiply_add(x: Scalar, w: Scalar, acc: Scalar) -> Scalar:
-    return acc + x * w
-
-
-def _multiply_add_biased(x: Scalar, w: Scalar, _: Scalar, acc: Scalar) -> Scalar:
-    return acc + x * w
-
-
-def _add_bias(_x: Scalar, _w: Scalar, bias: Scalar, acc: Scalar) -> Scalar:
-    return acc + bias
 
 
 def _keep(acc: Scalar) -> Scalar:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.core.limits import CONSTANT_BYTES
+from inarch.dialects.graph.domain import FLOATS, NUMBERS
 from inarch.dialects.graph.op import (
     Array,
     GraphOp,
@@ -33,11 +35,6 @@ from inarch.ir.types import i1, i64, tensor
 MAX_OVER_EDGES = 1 << 20
 """Windows over the edges of a dimension, which are looked at one by one; no model has a thousand."""
 
-_FORMAT = (
-    "$x `window` `=` $window `strides` `=` $strides `pads` `=` $pads `dilations` `=` $dilations "
-    "(`ceil_mode` `=` $ceil_mode^)? "
-)
-_TYPES = "attr-dict `:` type($x) `->` type($out)"
 _FALSE = IntegerAttr(0, 1)
 
 
@@ -127,11 +124,9 @@ class MaxPoolOp(PoolOp, StructuredOp):
     """
 
     name = "graph.max_pool"
-    assembly_format = _FORMAT + _TYPES
 
     def check(self) -> None:
-        found = tensor_dtype(self.x).name
-        require(found != "i1", "C1", f"expected a float or integer dtype, found {found}")
+        NUMBERS.check(self.x, "C1")
         super().check()
 
     def nest(self) -> NestSpec:
@@ -153,17 +148,18 @@ class AvgPoolOp(PoolOp):
     those of a `ceil_mode` window behind the padding). Constraints: see PoolOp.
     """
 
+    TAKES_LAYOUTS: ClassVar[bool] = True
     name = "graph.avg_pool"
     count_include_pad = prop_def(IntegerAttr.constr(type=i1), default_value=_FALSE)
-    assembly_format = _FORMAT + "(`count_include_pad` `=` $count_include_pad^)? " + _TYPES
+    assembly_format = (
+        "$x `window` `=` $window `strides` `=` $strides `pads` `=` $pads `dilations` `=` $dilations "
+        "(`ceil_mode` `=` $ceil_mode^)? (`count_include_pad` `=` $count_include_pad^)? "
+        "attr-dict `:` type($x) `->` type($out)"
+    )
 
     def check(self) -> None:
-        dtype = tensor_dtype(self.x)
-        require(dtype.is_float, "C1", f"expected a float dtype, found {dtype.name}")
+        FLOATS.check(self.x, "C1")
         super().check()
-
-    def takes_layouts(self) -> bool:
-        return True
 
     def sum_nest(self) -> NestSpec:
         """The sums of the windows, before they are divided by `counts`."""

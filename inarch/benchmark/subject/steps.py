@@ -23,7 +23,7 @@ from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase
 from inarch.ir.location import location_text
-from inarch.meaning import Apply, Expression, free_sizes, parse
+from inarch.meaning import applications, free_sizes, parse
 from inarch.passes.loop.threads.iterations import shared_iterations
 
 _SILENT = (AllocOp, ConstantOp, ReshapeOp, ReturnOp, arith.ConstantOp)
@@ -130,11 +130,5 @@ def _flops_of_call(op: KernelCallOp, definition: DefOp) -> int:
             continue
         iterators = (*meaning.iterators, *statement.iterators)
         sizes = [i.size if isinstance(i.size, int) else int(known[i.size]) for i in iterators]
-        total += math.prod(sizes) * (1 + _applications(statement.value))
+        total += math.prod(sizes) * (1 + applications(statement.value))
     return points * total
-
-
-def _applications(expression: Expression) -> int:
-    if not isinstance(expression, Apply):
-        return 0
-    return 1 + sum(_applications(argument) for argument in expression.arguments)

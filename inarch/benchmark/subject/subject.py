@@ -76,11 +76,7 @@ class Subject:
 
     def python_ns(self, count: int) -> float:
         """Of the module's function in Python, with an array for the output."""
-        self._python()
-        start = time.thread_time_ns()
-        for _ in range(count):
-            self._python()
-        return (time.thread_time_ns() - start) / count
+        return _python_ns(self._python, count)
 
     def kernel_ns(self, count: int) -> float:
         """Of the kernels alone, in order, as one call: operands and result in the layouts they want."""
@@ -117,6 +113,14 @@ class Subject:
         return sample(self.run())
 
 
+def _python_ns(call: Callable[[], object], count: int) -> float:
+    call()
+    start = time.thread_time_ns()
+    for _ in range(count):
+        call()
+    return (time.thread_time_ns() - start) / count
+
+
 @dataclass(frozen=True)
 class Guest:
     """A layer by a microkernel that is demanded. Times are nanoseconds a call."""
@@ -132,11 +136,7 @@ class Guest:
 
     def call_ns(self, count: int) -> float:
         """From Python: the artifact's library may refer to one of others, which only a loader finds."""
-        self._python()
-        start = time.thread_time_ns()
-        for _ in range(count):
-            self._python()
-        return (time.thread_time_ns() - start) / count
+        return _python_ns(self._python, count)
 
 
 def compile_guest(

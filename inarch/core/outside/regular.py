@@ -52,6 +52,14 @@ def read_regular_text(path: Path | str) -> str:
         return text.read()
 
 
+def is_file(path: Path) -> bool:
+    """False, too, of what cannot be looked at: in a folder of others, or by a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def real_path(path: Path) -> Path:
     """The place behind all links. Of a loop of links, at which `Path.resolve` raises, it is in the loop."""
     return Path(os.path.realpath(path))

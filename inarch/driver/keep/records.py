@@ -28,7 +28,7 @@ from inarch.core.cache import replacing
 from inarch.core.errors import EnvironmentFault, InarchError, InarchWarning, UsageError
 from inarch.core.outside.regular import read_regular_text
 from inarch.core.outside.value import Document, Limit, Value
-from inarch.machine.compilers import Compiler, find_compiler
+from inarch.machine.compilers import find_compiler
 from inarch.machine.find import cpu_name
 from inarch.microkernel.demanded import demanded_of
 from inarch.passes.tuned import Tuned, TunedWay
@@ -132,9 +132,9 @@ def demand_text(kernels: Iterable[object]) -> str:
     return ", ".join(sorted(map(str, kernels)))
 
 
-def compiler_name(compiler: Compiler | None = None) -> str:
+def compiler_name() -> str:
     """The C compiler, as records name it."""
-    return (compiler or find_compiler()).version
+    return find_compiler().version
 
 
 def read_records(path: Path) -> list[Record]:

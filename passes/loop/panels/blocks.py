@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import AffineMapAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.kernel.call import CallOp
@@ -18,7 +18,7 @@ from inarch.ir.edit import erase
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
 from inarch.passes.loop.panels.find import Panels, panels_of
-from inarch.passes.loop.panels.write import run_by_panels
+from inarch.passes.loop.panels.write import in_loops, run_by_panels
 
 
 def pack_blocks(pack: PackOp, symbols: Mapping[str, Operation], size: int) -> list[PackOp]:
@@ -92,23 +92,3 @@ def outer_name(call: CallOp, loop: int) -> str:
     while name in call.names:
         name += "o"
     return name
-
-
-def in_loops(
-    call: CallOp,
-    iterators: Sequence[IteratorAttr],
-    forms: Sequence[Linear],
-    arguments: Sequence[SSAValue] | None = None,
-) -> CallOp:
-    """The same kernel in other loops, at other offsets, on the same operands or on `arguments`."""
-    made = CallOp(
-        call.callee.root_reference.data,
-        iterators,
-        list(call.arguments if arguments is None else arguments),
-        [affine_map([form], len(iterators)) for form in forms],
-        [call.strides_of(position) for position in range(len(call.arguments))],
-        call.size_values,
-    )
-    made.attributes |= call.attributes
-    made.location = call.location
-    return made

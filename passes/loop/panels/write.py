@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from xdsl.builder import Builder
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.pack import PackOp
+from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import ForOp, empty_loop
 from inarch.dialects.loop.memory import buffer_shape, memref_of
-from inarch.dialects.loop.nest import YieldOp
-from inarch.ir.edit import erase, insert_before
+from inarch.ir.edit import erase
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.moved import moved_view
+from inarch.passes.loop.nests.writer import Writer
 from inarch.passes.loop.panels.find import Panels
 
 
@@ -26,23 +25,23 @@ def run_by_panels(panels: Panels) -> ForOp:
     """Replaces the pack and its calls by a loop at their `place`, and returns it."""
     pack, last = panels.pack, panels.calls[-1]
     loop = empty_loop(0, panels.count, 1)
-    loop.location = last.location
     loop.induction.name_hint = last.names[0]
-    insert_before(panels.place, loop)
-    builder = Builder(InsertPoint.at_end(loop.body.block))
+    around = Writer.before(panels.place, last)
+    around.add(loop)
+    inside = around.within(loop)
+    packing = Writer(inside.builder, pack)
     alloc = AllocOp(memref(memref_of(pack.dst).element_type, buffer_shape(pack.dst)[1:]))
-    _insert(builder, alloc, pack)
+    packing.add(alloc)
     alloc.buffer.name_hint = pack.dst.name_hint
     factors = [(factor,) for factor in panels.factors]
-    source = moved_view(
-        builder, pack.src, (loop.induction,), factors, panels.extents, pack.location
-    )
+    source = moved_view(packing, pack.src, (loop.induction,), factors, panels.extents)
     index = _without_first(linear_map(pack.map.data))
-    _insert(builder, PackOp(source, index, alloc.buffer), pack)
+    packing.add(PackOp(source, index, alloc.buffer))
     views: dict[object, SSAValue] = {}
     for call, moves in zip(panels.calls, panels.moves, strict=True):
-        _write_call(builder, call, moves, panels, loop.induction, alloc.buffer, views)
-    _insert(builder, YieldOp(), last)
+        at = Writer(inside.builder, call)
+        _write_call(at, call, moves, panels, loop.induction, alloc.buffer, views)
+    inside.end()
     dropped: list[Operation] = [*reversed(panels.calls), pack]
     assert isinstance(pack.dst.owner, AllocOp)
     erase(*dropped, pack.dst.owner)
@@ -50,7 +49,7 @@ def run_by_panels(panels: Panels) -> ForOp:
 
 
 def _write_call(
-    builder: Builder,
+    at: Writer,
     call: CallOp,
     moves: Mapping[int, tuple[int, int]],
     panels: Panels,
@@ -71,25 +70,10 @@ def _write_call(
                 extents = list(buffer_shape(value))
                 extents[axis] -= step * (panels.count - 1)
                 factors = [(step if dim == axis else 0,) for dim in range(len(extents))]
-                views[value, axis, step] = moved_view(
-                    builder, value, (iteration,), factors, extents, call.location
-                )
+                views[value, axis, step] = moved_view(at, value, (iteration,), factors, extents)
             arguments.append(views[value, axis, step])
-    offsets = [
-        affine_map(_rest(linear_map(offset.data)), len(call.iterators) - 1)
-        for offset in call.offsets
-    ]
-    strides = [call.strides_of(position) for position in range(len(arguments))]
-    inner = CallOp(
-        call.callee.root_reference.data,
-        call.iterators.data[1:],
-        arguments,
-        offsets,
-        strides,
-        call.size_values,
-    )
-    inner.attributes |= call.attributes
-    _insert(builder, inner, call)
+    forms = [form for offset in call.offsets for form in _rest(linear_map(offset.data))]
+    at.add(in_loops(call, call.iterators.data[1:], forms, arguments))
 
 
 def _without_first(forms: tuple[Linear, ...]) -> AffineMapAttr:
@@ -102,6 +86,21 @@ def _rest(forms: tuple[Linear, ...]) -> list[Linear]:
     return [Linear(form.coefficients[1:], form.constant) for form in forms]
 
 
-def _insert(builder: Builder, op: Operation, origin: Operation) -> None:
-    op.location = origin.location
-    builder.insert(op)
+def in_loops(
+    call: CallOp,
+    iterators: Sequence[IteratorAttr],
+    forms: Sequence[Linear],
+    arguments: Sequence[SSAValue] | None = None,
+) -> CallOp:
+    """The same kernel in other loops, at other offsets, on the same operands or on `arguments`."""
+    made = CallOp(
+        call.callee.root_reference.data,
+        iterators,
+        list(call.arguments if arguments is None else arguments),
+        [affine_map([form], len(iterators)) for form in forms],
+        [call.strides_of(position) for position in range(len(call.arguments))],
+        call.size_values,
+    )
+    made.attributes |= call.attributes
+    made.location = call.location
+    return made

@@ -50,7 +50,7 @@ def part(loop: ForOp, parts: int, block: int, least: int, symbols: Mapping[str, 
     parts cannot be shown to be independent.
     """
     mark = loop.prev_op
-    before = Indices(Builder(InsertPoint.before(loop)), loop)
+    before = Indices.before(loop, loop)
     iterations = before.iterations()
     is_enough = span_of(iterations)[0] >= least
     room, at = before, None
@@ -83,14 +83,14 @@ def _write(at: Indices, loop: ForOp, iterations: SSAValue, parts: int, block: in
     count, *given = loaded(outer, buffer, numbers)
     rounds = outer.put(arith.CeilDivUIOp(count, outer.value(parts * block)))
     middle = _opened(outer, empty_loop(0, rounds), "round")
-    own = middle.put(arith.MuliOp(outer.loop.induction, middle.value(block)))
-    whole = middle.put(arith.MuliOp(middle.loop.induction, middle.value(parts * block)))
+    own = middle.put(arith.MuliOp(outer.origin.induction, middle.value(block)))
+    whole = middle.put(arith.MuliOp(middle.origin.induction, middle.value(parts * block)))
     start = middle.put(arith.AddiOp(whole, own))
     left = middle.put(arith.SubiOp(count, start))
     end = middle.put(arith.MinSIOp(left, middle.value(block)))
     inner = _opened(middle, empty_loop(0, end), "iteration")
     body = Indices(inner.builder, loop)
-    iteration = body.put(arith.AddiOp(start, inner.loop.induction))
+    iteration = body.put(arith.AddiOp(start, inner.origin.induction))
     index = body.index(iteration)
     index.name_hint = loop.induction.name_hint
     mapper = {loop.induction: index, **dict(zip(numbers[1:], given, strict=True))}
@@ -98,12 +98,12 @@ def _write(at: Indices, loop: ForOp, iterations: SSAValue, parts: int, block: in
         if not isinstance(op, YieldOp):
             inner.builder.insert(op.clone(mapper))
     for each in (inner, middle, outer):
-        each.add(YieldOp())
-    return outer.loop
+        each.end()
+    return outer.origin
 
 
 def _opened(at: Indices, loop: ForOp, name: str) -> Indices:
     """The inside of a loop that is written where `at` is."""
     loop.induction.name_hint = name
     at.add(loop)
-    return Indices(Builder(InsertPoint.at_end(loop.body.block)), loop)
+    return Indices(at.within(loop).builder, loop)

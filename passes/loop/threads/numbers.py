@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.dependence.check import carried_by
-from inarch.ir.edit import erase
+from inarch.ir.edit import erase, insert_before
 from inarch.ir.index.span import FAR, span_of
 from inarch.ir.types import i64
 from inarch.ir.types import memref as memref_type
-from inarch.passes.schedule.language.computed import Indices
+from inarch.passes.loop.nests.writer import Writer
 
 
 def numbers_used(loop: ForOp) -> list[SSAValue]:
@@ -58,7 +56,7 @@ def can_be_handed_on(loop: ForOp) -> bool:
     return all(isinstance(value.type, IndexType) for value in numbers)
 
 
-def stored(at: Indices, numbers: Sequence[SSAValue]) -> SSAValue:
+def stored(at: Writer, numbers: Sequence[SSAValue]) -> SSAValue:
     """A new buffer with the numbers."""
     room = AllocOp(memref_type(i64, (len(numbers),)))
     room.buffer.name_hint = "numbers"
@@ -69,7 +67,7 @@ def stored(at: Indices, numbers: Sequence[SSAValue]) -> SSAValue:
     return room.buffer
 
 
-def loaded(at: Indices, buffer: SSAValue, numbers: Sequence[SSAValue]) -> list[SSAValue]:
+def loaded(at: Writer, buffer: SSAValue, numbers: Sequence[SSAValue]) -> list[SSAValue]:
     """The numbers, with what is known of each: accesses are shown to be apart by that."""
     found: list[SSAValue] = []
     for place, value in enumerate(numbers):
@@ -96,15 +94,14 @@ def hand_on(loop: ForOp, symbols: Mapping[str, Operation]) -> ForOp | None:
     if not can_be_handed_on(loop):
         return None
     mark = loop.prev_op
-    before = Indices(Builder(InsertPoint.before(loop)), loop)
     trial = loop.clone()
-    before.builder.insert(trial)
+    insert_before(loop, trial)
     first = trial.body.block.first_op
     assert first is not None, "a block has an end"
-    buffer = stored(Indices(Builder(InsertPoint.before(trial)), loop), numbers)
+    buffer = stored(Writer.before(trial, loop), numbers)
     inside = {*trial.walk()}
     uses = [(use, value) for value in numbers for use in list(value.uses)]
-    given = loaded(Indices(Builder(InsertPoint.before(first)), loop), buffer, numbers)
+    given = loaded(Writer.before(first, loop), buffer, numbers)
     by = dict(zip(numbers, given, strict=True))
     for use, value in uses:
         if use.operation in inside and use.operation is not trial:

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, IndexType
-from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import SSAValue
 
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import Bound, ForOp, empty_loop
 from inarch.dialects.loop.memory import buffer_shape, memref_of
-from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.moved import moved_view
 from inarch.passes.loop.nests.operands import fused_location
+from inarch.passes.loop.nests.writer import Writer
 from inarch.passes.loop.tiling.classes import Operand
 from inarch.passes.loop.tiling.group import Group
 from inarch.passes.loop.tiling.keys import Keys
 from inarch.passes.loop.tiling.running import Steps, steps_of
-
-_INDEX = IndexType()
 
 
 def run_in_blocks(
@@ -49,8 +46,8 @@ def run_in_blocks(
         steps = steps_of(group, along[0])
         group = steps.group
     keys = Along(steps, *along) if steps is not None and along is not None else None
-    builder = Builder(InsertPoint.before(anchor))
-    first = _Writer(group, tuple(blocks), hints, keys).loop(builder, (), ())
+    at = Writer.before(anchor, group.nests[-1])
+    first = _Blocks(group, tuple(blocks), hints, keys).loop(at, (), ())
     written = dict.fromkeys(out for nest in group.nests for out in nest.outs)
     erase(*group.nests)
     # What was scratch of the group is of the iterations now.
@@ -88,7 +85,7 @@ class Along:
 
 
 @dataclass
-class _Writer:
+class _Blocks:
     group: Group
     blocks: tuple[int, ...]
     names: tuple[str, ...]
@@ -96,27 +93,25 @@ class _Writer:
     around: list[ForOp] = field(default_factory=list[ForOp])
     """The loops that are being written, outermost first."""
 
-    def loop(
-        self, builder: Builder, indices: tuple[SSAValue, ...], points: tuple[int, ...]
-    ) -> ForOp:
+    def loop(self, at: Writer, indices: tuple[SSAValue, ...], points: tuple[int, ...]) -> ForOp:
         """The loops over the remaining classes, in the loops with these indices and points an iteration."""
         which = len(indices)
         size, block = self.group.sizes[which], self.blocks[which]
         whole = size // block * block
-        first = self._loop(builder, (0, whole, block), indices, points)
+        first = self._loop(at, (0, whole, block), indices, points)
         if whole < size:
-            self._loop(builder, (whole, size, size - whole), indices, points)
+            self._loop(at, (whole, size, size - whole), indices, points)
         return first
 
     def _loop(
         self,
-        builder: Builder,
+        at: Writer,
         bounds: tuple[int, int, int],
         indices: tuple[SSAValue, ...],
         points: tuple[int, ...],
     ) -> ForOp:
-        op = self._opened(builder, bounds, self.names[len(indices)])
-        inside = Builder(InsertPoint.at_end(op.body.block))
+        op = self._opened(at, bounds, self.names[len(indices)])
+        inside = at.within(op)
         indices, points = (*indices, op.induction), (*points, bounds[2])
         if len(indices) < len(self.blocks):
             self.loop(inside, indices, points)
@@ -125,30 +120,28 @@ class _Writer:
         self._closed(inside)
         return op
 
-    def _opened(self, builder: Builder, bounds: tuple[Bound, Bound, int], name: str) -> ForOp:
+    def _opened(self, at: Writer, bounds: tuple[Bound, Bound, int], name: str) -> ForOp:
         op = empty_loop(*bounds)
         op.location = fused_location(*self.group.nests)
         op.induction.name_hint = name
-        builder.insert(op)
+        at.builder.insert(op)
         self.around.append(op)
         return op
 
-    def _closed(self, inside: Builder) -> None:
-        end = YieldOp()
-        end.location = self.group.nests[-1].location
-        inside.insert(end)
+    def _closed(self, inside: Writer) -> None:
+        inside.end()
         self.around.pop()
 
-    def _body(self, builder: Builder, indices: Sequence[SSAValue], points: Sequence[int]) -> None:
+    def _body(self, at: Writer, indices: Sequence[SSAValue], points: Sequence[int]) -> None:
         scratch: dict[SSAValue, SSAValue] = {}
         along, count = self.along, len(self.group.nests)
         inner: Mapping[SSAValue, int] = {} if along is None else along.axes
-        self._alloc(builder, [v for v in self.group.scratch if v not in inner], points, scratch)
+        self._alloc(at, [v for v in self.group.scratch if v not in inner], points, scratch)
         if along is None:
-            self._nests(builder, range(count), indices, points, scratch)
+            self._nests(at, range(count), indices, points, scratch)
             return
         first, each = along.steps.first, along.steps.first + along.steps.each
-        self._nests(builder, range(first), indices, points, scratch)
+        self._nests(at, range(first), indices, points, scratch)
         size, block = along.keys.size, along.block
         whole = size // block * block
         leading = min(-(-along.keys.window.always // block) * block, whole)
@@ -157,49 +150,37 @@ class _Writer:
                 step = min(block, upper - lower)
                 start = lower
                 if upper == whole and lower == leading:  # of the others all that end where rows end
-                    start = self._start(builder, lower, indices)
-                end = self._end(builder, upper, indices, points)
-                self._along(
-                    builder, (start, end, step), indices, points, scratch, range(first, each)
-                )
-        self._nests(builder, range(each, count), indices, points, scratch)
+                    start = self._start(at, lower, indices)
+                end = self._end(at, upper, indices, points)
+                self._along(at, (start, end, step), indices, points, scratch, range(first, each))
+        self._nests(at, range(each, count), indices, points, scratch)
 
-    def _start(self, builder: Builder, lower: int, indices: Sequence[SSAValue]) -> Bound:
+    def _start(self, at: Writer, lower: int, indices: Sequence[SSAValue]) -> Bound:
         """The first block of keys that the first row of an iteration sees, of those from a lower bound on."""
         assert self.along is not None, "who asks has seen to it"
         first = self.along.keys.window.first
         if first is None:
             return lower
-        ahead = self._index(builder, arith.AddiOp(indices[-1], self._number(builder, first)))
-        seen = self._index(builder, arith.MaxSIOp(ahead, self._number(builder, lower)))
-        block = self._number(builder, self.along.block)
-        iteration = self._index(builder, arith.DivSIOp(seen, block))
-        return self._index(builder, arith.MuliOp(iteration, block))
+        ahead = at.put(arith.AddiOp(indices[-1], at.value(first)))
+        seen = at.put(arith.MaxSIOp(ahead, at.value(lower)))
+        block = at.value(self.along.block)
+        iteration = at.put(arith.DivSIOp(seen, block))
+        return at.put(arith.MuliOp(iteration, block))
 
     def _end(
-        self, builder: Builder, upper: int, indices: Sequence[SSAValue], points: Sequence[int]
+        self, at: Writer, upper: int, indices: Sequence[SSAValue], points: Sequence[int]
     ) -> Bound:
         """Behind the last key that the rows of an iteration see, of keys up to `upper`."""
         assert self.along is not None, "who asks has seen to it"
         last = self.along.keys.window.last
         if last is None:
             return upper
-        ahead = self._index(
-            builder, arith.AddiOp(indices[-1], self._number(builder, points[-1] - 1 + last))
-        )
-        return self._index(builder, arith.MinSIOp(ahead, self._number(builder, upper)))
-
-    def _number(self, builder: Builder, number: int) -> SSAValue:
-        return self._index(builder, arith.ConstantOp.from_int_and_width(number, _INDEX))
-
-    def _index(self, builder: Builder, op: Operation) -> SSAValue:
-        op.location = self.group.nests[-1].location
-        builder.insert(op)
-        return op.results[0]
+        ahead = at.put(arith.AddiOp(indices[-1], at.value(points[-1] - 1 + last)))
+        return at.put(arith.MinSIOp(ahead, at.value(upper)))
 
     def _along(
         self,
-        builder: Builder,
+        at: Writer,
         bounds: tuple[Bound, Bound, int],
         indices: Sequence[SSAValue],
         points: Sequence[int],
@@ -208,8 +189,8 @@ class _Writer:
     ) -> None:
         """The loop over blocks of keys, with what is as large as a block in it."""
         assert self.along is not None, "who asks has seen to it"
-        op = self._opened(builder, bounds, self.along.name)
-        inside = Builder(InsertPoint.at_end(op.body.block))
+        op = self._opened(at, bounds, self.along.name)
+        inside = at.within(op)
         own = dict(scratch)
         points = (*points, bounds[2])
         self._alloc(inside, [v for v in self.group.scratch if v in self.along.axes], points, own)
@@ -218,7 +199,7 @@ class _Writer:
 
     def _alloc(
         self,
-        builder: Builder,
+        at: Writer,
         buffers: Sequence[SSAValue],
         points: Sequence[int],
         scratch: dict[SSAValue, SSAValue],
@@ -232,14 +213,13 @@ class _Writer:
             if len(points) > len(self.blocks) and self.along is not None:
                 shape[self.along.axes[buffer]] = points[-1]
             alloc = AllocOp(memref(memref_of(buffer).element_type, shape))
-            alloc.location = self.group.nests[-1].location
             alloc.buffer.name_hint = buffer.name_hint
-            builder.insert(alloc)
+            at.add(alloc)
             scratch[buffer] = alloc.buffer
 
     def _nests(
         self,
-        builder: Builder,
+        at: Writer,
         positions: range,
         indices: Sequence[SSAValue],
         points: Sequence[int],
@@ -255,23 +235,23 @@ class _Writer:
                 own.append(key)
             operands = [
                 scratch.get(operand.value)
-                or self._view(builder, nest, operand, own, indices, points, views)
+                or self._view(at, nest, operand, own, indices, points, views)
                 for operand in self.group.operands[position]
             ]
             copy = nest.clone()
             copy.operands = operands
             iterators = list(nest.iterators)
-            for at, count in zip(own, points, strict=False):
-                old = iterators[at]
-                iterators[at] = IteratorAttr.get(
+            for axis, count in zip(own, points, strict=False):
+                old = iterators[axis]
+                iterators[axis] = IteratorAttr.get(
                     old.label.data, count, old.kind.data, old.mode.data
                 )
             copy.iterators = ArrayAttr(iterators)
-            builder.insert(copy)
+            at.builder.insert(copy)
 
     def _view(
         self,
-        builder: Builder,
+        at: Writer,
         nest: NestOp,
         operand: Operand,
         own: Sequence[int],
@@ -284,13 +264,13 @@ class _Writer:
         It is made in the innermost loop that moves it: what is made of it serves the iterations of those
         within.
         """
-        moved = [which for which, at in enumerate(own) if operand.uses(at)]
+        moved = [which for which, axis in enumerate(own) if operand.uses(axis)]
         if not moved:
             return operand.value
         sizes = list(nest.sizes)
-        for at, count in zip(own, points, strict=False):
-            sizes[at] = count
-        factors = [tuple(form.coefficients[at] for at in own) for form in operand.index]
+        for axis, count in zip(own, points, strict=False):
+            sizes[axis] = count
+        factors = [tuple(form.coefficients[axis] for axis in own) for form in operand.index]
         shape = buffer_shape(operand.value)
         extents = [
             # No index that a class moves is outside: a guarded one is the class's alone.
@@ -300,10 +280,9 @@ class _Writer:
         key = operand.value, tuple(extents), tuple(factors)
         if key in views:
             return views[key]
+        at = Writer(at.builder, nest)
         if moved[-1] + 1 < len(self.around):
-            builder = Builder(InsertPoint.before(self.around[moved[-1] + 1]))
-        view = moved_view(
-            builder, operand.value, indices[: len(own)], factors, extents, nest.location
-        )
+            at = Writer.before(self.around[moved[-1] + 1], nest)
+        view = moved_view(at, operand.value, indices[: len(own)], factors, extents)
         views[key] = view
         return view

@@ -12,8 +12,7 @@ from inarch.dialects.graph.layout import channel_blocks
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
-from inarch.dialects.nest_spec import NestBuilder, same
-from inarch.dialects.scalar import Scalar
+from inarch.dialects.nest_spec import NestBuilder, add_bias, multiply_add, multiply_add_biased, same
 from inarch.machine.machine import Machine
 from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
@@ -84,23 +83,11 @@ def _multiply(op: ConvOp, a: SSAValue, y: SSAValue, first: int, builder: LoopBui
     write = (n, oc, o[0] + first, *o[1:])
     reads, ins = [(n, *o, *k, ic), (oc, ic, *k)], [a, builder.buffers[op.w]]
     if op.bias is None:
-        spec = nest.spec(reads, write, _multiply_add, init=0)
+        spec = nest.spec(reads, write, multiply_add, init=0)
     else:
         ins.append(builder.buffers[op.bias])
-        spec = nest.spec([*reads, (oc,)], write, _multiply_add_biased, init=0, finish=_add_bias)
+        spec = nest.spec([*reads, (oc,)], write, multiply_add_biased, init=0, finish=add_bias)
     builder.nest(spec, ins, [dtype] * len(ins), y, dtype)
-
-
-def _multiply_add(x: Scalar, w: Scalar, total: Scalar) -> Scalar:
-    return total + x * w
-
-
-def _multiply_add_biased(x: Scalar, w: Scalar, _: Scalar, total: Scalar) -> Scalar:
-    return total + x * w
-
-
-def _add_bias(_x: Scalar, _w: Scalar, bias: Scalar, total: Scalar) -> Scalar:
-    return total + bias
 
 
 def _bound(_op: Operation, _known: Known) -> Bound:

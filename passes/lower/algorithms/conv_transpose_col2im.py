@@ -23,7 +23,7 @@ from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.dialects.graph.windows.phase import Phase
 from inarch.dialects.loop.memory import memref_of
-from inarch.dialects.nest_spec import NestBuilder
+from inarch.dialects.nest_spec import NestBuilder, multiply_add
 from inarch.dialects.scalar import Scalar, constant
 from inarch.machine.machine import Machine
 from inarch.passes.lower.algorithm import Algorithm, Bound, Known
@@ -133,7 +133,7 @@ def _multiply(op: ConvTransposeOp, begin: int, behind: int, builder: LoopBuilder
     nest = NestBuilder()
     n, m = nest.parallel("n", batch), nest.parallel("m", taps)
     p, k = nest.parallel("p", pixels), nest.reduction("ic", channels)
-    spec = nest.spec([(k, m), (n, k, p + at)], (n, m, p), _multiply_add, init=0)
+    spec = nest.spec([(k, m), (n, k, p + at)], (n, m, p), multiply_add, init=0)
     w = builder.reshape(builder.buffers[op.w], (channels, taps))
     builder.nest(spec, [w, flat], [dtype, dtype], c, dtype)
     return builder.reshape(c, (batch, outputs, *window, size))
@@ -223,10 +223,6 @@ def _total(terms: Sequence[Scalar], start: Scalar, *, has_bias: bool) -> Scalar:
         return start
     total = reduce(add, terms)
     return total + start if has_bias else total
-
-
-def _multiply_add(w: Scalar, x: Scalar, total: Scalar) -> Scalar:
-    return total + w * x
 
 
 def _bound(_op: Operation, _known: Known) -> Bound:

@@ -17,7 +17,7 @@ from inarch.dialects.graph.layout import channel_blocks
 from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
-from inarch.dialects.nest_spec import NestBuilder
+from inarch.dialects.nest_spec import NestBuilder, multiply_add
 from inarch.dialects.scalar import Scalar, constant
 from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
@@ -186,7 +186,7 @@ def _multiply(
     spec = nest.spec(
         [(t, c, tile, channel), (t, panel, c * lanes + channel, k * lanes + lane)],
         (t, (panel + panels.start) * blocks + k, tile, lane),
-        _multiply_add,
+        multiply_add,
         init=0,
     )
     builder.nest(spec, [v, u], [dtype, dtype], p, dtype)
@@ -222,10 +222,6 @@ def _out_of(
         [(y, (b, q, rows.to(ty, i), columns.to(tx, j), lane)) for i, j in wanted],
         body,
     )
-
-
-def _multiply_add(x: Scalar, w: Scalar, total: Scalar) -> Scalar:
-    return total + x * w
 
 
 def refuses(op: Operation, least: int) -> str | None:

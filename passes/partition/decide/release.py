@@ -53,12 +53,7 @@ def dissolve_matches(function: FuncOp) -> None:
 def drop_copy(op: Operation) -> None:
     """Lets users of a cheap op that came back, a copy that a match took, use the original if it is there."""
     block = op.parent
-    if (
-        not isinstance(op, GraphOp)
-        or not op.is_cheap()
-        or block is None
-        or BACKEND in op.attributes
-    ):
+    if not isinstance(op, GraphOp) or not op.IS_CHEAP or block is None or BACKEND in op.attributes:
         return
     if isinstance(op.parent_op(), CompositeRegionOp):  # another match has it
         return

@@ -7,46 +7,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from inarch.dialects.loop.control import Bound, ForOp
+from inarch.dialects.loop.control import ForOp
 from inarch.ir.index.span import number_of_index
+from inarch.passes.loop.nests.writer import Writer
 
 _LAST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
-class Indices:
-    """Writes values of type index where `builder` is, at the location of `loop`."""
+class Indices(Writer):
+    """Writes what the loop `origin` counts, at its location."""
 
-    builder: Builder
-    loop: ForOp
-
-    def put(self, op: Operation) -> SSAValue:
-        """The result of `op`."""
-        self.add(op)
-        return op.results[0]
-
-    def add(self, op: Operation) -> None:
-        """Writes `op`."""
-        op.location = self.loop.location
-        self.builder.insert(op)
-
-    def value(self, number: Bound) -> SSAValue:
-        """A number as a value."""
-        if not isinstance(number, int):
-            return number
-        return self.put(arith.ConstantOp.from_int_and_width(number, IndexType()))
+    origin: ForOp
 
     def iterations(self) -> SSAValue:
         """How often the loop runs: at most 2^63 - 1 times, which no loop lives to see.
 
         The distance of two numbers of 64 bits is one without a sign.
         """
-        lower, upper, step = self.loop.bounds
+        lower, upper, step = self.origin.bounds
         start, by = number_of_index(lower), number_of_index(step)
         end = self.put(arith.MaxSIOp(self.value(upper), self.value(lower)))
         if by is None:
@@ -62,7 +44,7 @@ class Indices:
 
     def index(self, iteration: SSAValue) -> SSAValue:
         """The loop's own index in an iteration."""
-        lower, _, step = self.loop.bounds
+        lower, _, step = self.origin.bounds
         if number_of_index(step) != 1:
             iteration = self.put(arith.MuliOp(iteration, self.value(step)))
         if number_of_index(lower) == 0:

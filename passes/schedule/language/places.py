@@ -194,6 +194,13 @@ def loops_around(op: Operation) -> list[ForOp]:
     return found
 
 
+def nest_of(op: Loops) -> NestOp:
+    """The same, as a nest. Raises InarchError for a loop."""
+    if not isinstance(op, NestOp):
+        raise error_of(op, "expected a loop.nest, found a loop.for")
+    return op
+
+
 def iterator_of(nest: NestOp, name: str) -> int:
     """The position of an iterator. Raises UsageError for none of that name."""
     if name not in nest.names:

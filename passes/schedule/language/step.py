@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError
 from inarch.core.plugins import Extensions
@@ -37,3 +39,20 @@ def transform(module: ModuleOp, name: str, place: str, action: Action) -> None:
         check_done(module, action(module, find(module, place_of_text(place))))
     except InarchError as error:
         raise type(error)(f"{name}: {error.message}", where=error.where) from error
+
+
+@dataclass(frozen=True)
+class StepPass(ModulePass):
+    """A step by itself, as a pass: `run` does it.
+
+    `nest` says where: a location, as LOCATION or LOCATION[NUMBER], or @FUNCTION[NUMBER].
+    """
+
+    nest: str
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        transform(op, self.name, self.nest, self.run)
+
+    def run(self, module: ModuleOp, op: Loops) -> Loops:
+        """An `Action`."""
+        raise NotImplementedError

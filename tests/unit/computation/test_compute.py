@@ -602,8 +602,8 @@ def test_a_wrong_call_is_one_line(text: str, arguments: dict[str, object], messa
          "compute:1:20: error: N is a size already; expected another name for an operand"),
         ("for i in N: C[i] = A[i]\n\nfor i in N:\n  C[i] = sine(A[i])",
          "compute:4:10: error: no function 'sine'. Known: abs, add, bf16, div, erf, exp, expm1, f16, f32, "
-         "f64, i1, i16, i32, i64, i8, log, log1p, max, min, mul, neg, relu, rounded, sqrt, sub, tanh, ui16, ui32, "
-         "ui64, ui8"),
+         "f64, i1, i16, i32, i64, i8, log, log1p, max, min, mul, neg, relu, rounded, sqrt, sub, tanh, ui16, "
+         "ui32, ui64, ui8"),
         ("for i in N: C[i] = A[i]\nfor i in N, j in N: D[i, j] = A[i, j]",
          "compute:2:31: error: expected operand A of rank 1 as before, found 2 indices"),
         ("for i in N: w[i] = w[i + 1]", "compute:1:13: error: expected w to be read where it is written"),

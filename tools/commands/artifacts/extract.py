@@ -10,6 +10,7 @@ from pathlib import Path
 from inarch.core.errors import EnvironmentFault, UsageError, unknown
 from inarch.core.outside.printable import printable_name
 from inarch.tools.commands import Command
+from inarch.tools.options import many
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,9 +24,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--member",
-        action="append",
-        default=[],
-        metavar="NAME",
+        **many("NAME"),
         help="only this part: library.so, weights.bin, manifest.json, or a member such as source.ccompiler "
         "(repeatable; default: all)",
     )

@@ -135,18 +135,16 @@ def _signless(array: Array, takes: Any, number: int) -> Array:
 
 
 def compile_programs(
-    programs: Sequence[GeneratedProgram],
-    target: str,
-    flags: Sequence[str] = ("-O1",),
-    host: str = DEFAULT_HOST,
+    programs: Sequence[GeneratedProgram], target: str, flags: Sequence[str] = ("-O1",)
 ) -> Compiled:
     """Lowers, compiles and loads all `programs` for `target`. Raises InarchError, and what a bug raises."""
     from inarch.driver.compiler import lower
     from inarch.driver.options import Options
 
     context, module = merged(programs)
-    chosen = Options(host=host)
-    machine = find_host(host).machine(target)
+    chosen = Options(host=DEFAULT_HOST)
+    host = find_host(DEFAULT_HOST)
+    machine = host.machine(target)
     set_target(module, machine)
     module.attributes["inarch.name"] = StringAttr(PREFIX)
     pipeline = chosen.passes()
@@ -160,7 +158,7 @@ def compile_programs(
     with scratch("inarch-generate-") as folder:
         path = folder / "programs.so"
         request = NativeRequest(context, module, path, flags=tuple(flags), is_single=True)
-        made = machine_code(find_host(host))(request)
+        made = machine_code(host)(request)
         library = ctypes.CDLL(str(path))
     weights = Room(np.frombuffer(bytes(made.weights), np.uint8), aligned=True)
     return Compiled(library, weights, module, made)

@@ -14,8 +14,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
+from inarch.dialects.graph import operations
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.frontends.building import Graph
 from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.types import mlir_type, tensor
@@ -39,6 +41,16 @@ def anything(_: DType) -> bool:
 def computed(_: DType) -> bool:
     """Every dtype that one computes with."""
     return True
+
+
+def is_float(dtype: DType) -> bool:
+    """Which values some ops take."""
+    return dtype.is_float
+
+
+def is_number(dtype: DType) -> bool:
+    """Which values most ops take."""
+    return dtype.name != "i1"
 
 
 @dataclass
@@ -183,6 +195,15 @@ class GraphBuilder:
         return tuple(own)
 
     # -- ops
+
+    @property
+    def graph(self) -> Graph:
+        """The ops of `graph`, by their names there: `b.graph.relu(x)`."""
+        return Graph(self)
+
+    def emit(self, kind: str, /, *operands: SSAValue, **properties: Any) -> SSAValue:
+        """As `add`, an op by its name."""
+        return self.add(operations()[kind].make(*operands, **properties))
 
     def add(self, op: Operation) -> SSAValue:
         """Appends `op`; its first result, which later recipes may use."""

@@ -9,13 +9,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import np
-from inarch.dialects.graph import shape
-from inarch.dialects.graph.elementwise.clip import ClipOp
-from inarch.dialects.graph.elementwise.unary import FloorOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.dialects.graph.places.scatter import ScatterElementsOp, ScatterNdOp
-from inarch.dialects.graph.places.topk import TopKOp
 from inarch.testing.generate.graph.builder import GraphBuilder, computed
 
 
@@ -42,7 +36,7 @@ def reshape(b: GraphBuilder) -> None:
         new = []
     if len(new) > 6:
         new = [count]
-    b.add(shape.ReshapeOp.make(x, shape=new))
+    b.graph.reshape(x, shape=new)
 
 
 def transpose(b: GraphBuilder) -> None:
@@ -56,9 +50,9 @@ def transpose(b: GraphBuilder) -> None:
             perm[target] = source
     else:
         perm = b.choices.shuffled(range(rank))
-    once = b.add(shape.TransposeOp.make(x, perm=perm))
+    once = b.graph.transpose(x, perm=perm)
     if b.choices.chance(30):
-        b.add(shape.TransposeOp.make(once, perm=b.choices.shuffled(range(rank))))
+        b.graph.transpose(once, perm=b.choices.shuffled(range(rank)))
 
 
 def broadcast_to(b: GraphBuilder) -> None:
@@ -68,7 +62,7 @@ def broadcast_to(b: GraphBuilder) -> None:
     lead = [b.size() for _ in range(b.choices.integer(0, 2) if len(sizes) < 4 else 0)]
     new = [*lead, *sizes]
     if math.prod(new) <= b.most_elements:
-        b.add(shape.BroadcastToOp.make(x, shape=new))
+        b.graph.broadcast_to(x, shape=new)
 
 
 def concat(b: GraphBuilder) -> None:
@@ -86,7 +80,7 @@ def concat(b: GraphBuilder) -> None:
     parts = b.choices.shuffled(parts)
     total = sum(math.prod(shape_of(part)) for part in parts)
     if total <= 2 * b.most_elements:
-        b.add(shape.ConcatOp.make(*parts, axis=axis))
+        b.graph.concat(*parts, axis=axis)
 
 
 def slice_(b: GraphBuilder) -> None:
@@ -107,7 +101,7 @@ def slice_(b: GraphBuilder) -> None:
         starts.append(first)
         sizes.append(count)
         steps.append(step)
-    b.add(shape.SliceOp.make(x, starts=starts, sizes=sizes, steps=steps))
+    b.graph.slice(x, starts=starts, sizes=sizes, steps=steps)
 
 
 def pad(b: GraphBuilder) -> None:
@@ -126,7 +120,7 @@ def pad(b: GraphBuilder) -> None:
         value = b.choices.pick((0.0, 1.0, 100.0))
     sizes = [a + s + c for a, s, c in zip(low, shape_of(x), high, strict=True)]
     if math.prod(sizes) <= 2 * b.most_elements:
-        b.add(shape.PadOp.make(x, low=low, high=high, value=value))
+        b.graph.pad(x, low=low, high=high, value=value)
 
 
 def gather(b: GraphBuilder) -> None:
@@ -138,7 +132,7 @@ def gather(b: GraphBuilder) -> None:
     rest = math.prod(size for at, size in enumerate(sizes) if at != axis)
     if math.prod(shape_) * rest > b.most_elements:
         shape_ = ()
-    b.add(GatherOp.make(x, _indices(b, sizes[axis], shape_), axis=axis))
+    b.graph.gather(x, _indices(b, sizes[axis], shape_), axis=axis)
 
 
 def _indices(b: GraphBuilder, size: int, shape_: Sequence[int]) -> SSAValue:
@@ -151,7 +145,7 @@ def _indices(b: GraphBuilder, size: int, shape_: Sequence[int]) -> SSAValue:
     if b.choices.chance(25):  # computed, and often brought into range
         indices = b.argument(dtype, shape_)
         if b.choices.chance(60):
-            indices = b.add(ClipOp.make(indices, low=float(-size), high=float(size - 1)))
+            indices = b.graph.clip(indices, low=float(-size), high=float(size - 1))
         return indices
     indices = b.argument(dtype, shape_)
     b.values.remove(indices)  # so that nothing else reads it: its numbers are indices
@@ -169,7 +163,7 @@ def scatter_elements(b: GraphBuilder) -> None:
         return
     indices, updates = _indices(b, sizes[axis], shape_), b.argument(tensor_dtype(x), shape_)
     how = _reduction(b, x)
-    b.add(ScatterElementsOp.make(x, indices, updates, axis=axis, reduction=how))
+    b.graph.scatter_elements(x, indices, updates, axis=axis, reduction=how)
 
 
 def scatter_nd(b: GraphBuilder) -> None:
@@ -183,7 +177,7 @@ def scatter_nd(b: GraphBuilder) -> None:
         return
     indices = _indices(b, b.choices.pick(sizes[:depth]), [*rows, depth])
     updates = b.argument(tensor_dtype(x), shape_)
-    b.add(ScatterNdOp.make(x, indices, updates, reduction=_reduction(b, x)))
+    b.graph.scatter_nd(x, indices, updates, reduction=_reduction(b, x))
 
 
 def _reduction(b: GraphBuilder, x: SSAValue) -> str:
@@ -206,5 +200,5 @@ def topk(b: GraphBuilder) -> None:
     axis = b.choices.integer(0, len(sizes) - 1)
     k = b.choices.pick((min(3, sizes[axis]), sizes[axis], b.choices.integer(0, sizes[axis]), 1))
     if b.choices.chance(40) and tensor_dtype(x).is_float:
-        x = b.add(FloorOp.make(x))
-    b.add(TopKOp.make(x, k=k, axis=axis, largest=b.choices.chance(50)))
+        x = b.graph.floor(x)
+    b.graph.topk(x, k=k, axis=axis, largest=b.choices.chance(50))

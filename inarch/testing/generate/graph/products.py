@@ -6,26 +6,16 @@ import math
 
 from xdsl.ir import SSAValue
 
-from inarch.core.dtypes import DType
-from inarch.dialects.graph.composites.normalization import BatchNormOp
-from inarch.dialects.graph.elementwise import arithmetic, unary
-from inarch.dialects.graph.elementwise.clip import ClipOp
-from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.dialects.graph.shape import TransposeOp
-from inarch.testing.generate.graph.builder import GraphBuilder
+from inarch.testing.generate.graph.builder import GraphBuilder, is_number
 
-_BOUNDS = (arithmetic.MaximumOp, arithmetic.MinimumOp, arithmetic.SubOp, arithmetic.MulOp)
-_OF_FLOATS = (unary.NegOp, unary.AbsOp, unary.TanhOp, unary.ExpOp, unary.SqrtOp, unary.ErfOp)
-
-
-def _numbers(dtype: DType) -> bool:
-    return dtype.name != "i1"
+_BOUNDS = ("maximum", "minimum", "sub", "mul")
+_OF_FLOATS = ("neg", "abs", "tanh", "exp", "sqrt", "erf")
 
 
 def product(b: GraphBuilder) -> None:
     """A product of matrices, of batches of them, with operands that are transposed, and what follows it."""
-    x = b.value(_numbers, lambda s: len(s) >= 2 and math.prod(s) <= 4096, lambda: b.shape(2, 4))
+    x = b.value(is_number, lambda s: len(s) >= 2 and math.prod(s) <= 4096, lambda: b.shape(2, 4))
     if b.choices.chance(20):
         x = _swapped(b, x)
     sizes, dtype = shape_of(x), tensor_dtype(x)
@@ -33,7 +23,7 @@ def product(b: GraphBuilder) -> None:
         rows = b.size()
         left = b.fresh(dtype, (*b.broadcastable(sizes[:-2]), rows, sizes[-2]), 40)
         if math.prod(sizes) * rows <= b.most_work:
-            follow(b, b.add(MatmulOp.make(left, x)))
+            follow(b, b.graph.matmul(left, x))
         return
     columns = b.size()
     batch = b.broadcastable(sizes[:-2])
@@ -43,14 +33,14 @@ def product(b: GraphBuilder) -> None:
         right = _swapped(b, b.fresh(dtype, (*batch, columns, sizes[-1]), 40))
     else:
         right = b.fresh(dtype, (*batch, sizes[-1], columns), 40)
-    follow(b, b.add(MatmulOp.make(x, right)))
+    follow(b, b.graph.matmul(x, right))
 
 
 def _swapped(b: GraphBuilder, x: SSAValue) -> SSAValue:
     """The transposes of the matrices that `x` has."""
     rank = len(shape_of(x))
     perm = [*range(rank - 2), rank - 1, rank - 2]
-    return b.add(TransposeOp.make(x, perm=perm))
+    return b.graph.transpose(x, perm=perm)
 
 
 def follow(b: GraphBuilder, y: SSAValue) -> None:
@@ -60,26 +50,26 @@ def follow(b: GraphBuilder, y: SSAValue) -> None:
         y = batch_norm(b, y)
     kind = b.choices.weighted([(12, "none"), (5, "residual"), (3, "bias")])
     if kind == "residual":
-        y = b.add(arithmetic.AddOp.make(y, b.like(y, 20)))
+        y = b.graph.add(y, b.like(y, 20))
     elif kind == "bias":
-        y = b.add(arithmetic.AddOp.make(y, b.fresh(dtype, b.broadcastable(shape_of(y)), 60)))
+        y = b.graph.add(y, b.fresh(dtype, b.broadcastable(shape_of(y)), 60))
     kind = b.choices.pick(("", "relu", "clip", "sigmoid", "swish", "leaky", "bound", "of floats"))
     if kind == "relu":
-        b.add(unary.ReluOp.make(y))
+        b.graph.relu(y)
     elif kind == "clip":
-        b.add(ClipOp.make(y, low=0.0, high=6.0))
+        b.graph.clip(y, low=0.0, high=6.0)
     elif kind == "bound":
         bound = b.constant(dtype, b.broadcastable(shape_of(y)))
-        b.add(b.choices.pick(_BOUNDS).make(y, bound))
+        b.emit(b.choices.pick(_BOUNDS), y, bound)
     elif kind == "leaky":
-        scaled = b.add(arithmetic.MulOp.make(y, b.constant(dtype, ())))
-        b.add(arithmetic.MaximumOp.make(y, scaled))
+        scaled = b.graph.mul(y, b.constant(dtype, ()))
+        b.graph.maximum(y, scaled)
     elif kind in ("sigmoid", "swish") and dtype.is_float:
-        gate = b.add(unary.SigmoidOp.make(y))
+        gate = b.graph.sigmoid(y)
         if kind == "swish":
-            b.add(arithmetic.MulOp.make(y, gate))
+            b.graph.mul(y, gate)
     elif kind == "of floats" and dtype.is_float:
-        b.add(b.choices.pick(_OF_FLOATS).make(y))
+        b.emit(b.choices.pick(_OF_FLOATS), y)
 
 
 def batch_norm(b: GraphBuilder, x: SSAValue) -> SSAValue:
@@ -87,12 +77,11 @@ def batch_norm(b: GraphBuilder, x: SSAValue) -> SSAValue:
     dtype, vector = tensor_dtype(x), (shape_of(x)[1],)
     if b.choices.chance(20):
         scale, bias, mean = (b.argument(dtype, vector) for _ in range(3))
-        variance = b.add(unary.AbsOp.make(b.argument(dtype, vector)))
+        variance = b.graph.abs(b.argument(dtype, vector))
     else:
         scale, bias, mean = (b.constant(dtype, vector, special=False) for _ in range(3))
         variance = b.positive(dtype, vector)
-    op = BatchNormOp.make(x, scale, bias, mean, variance, epsilon=epsilon(b))
-    return b.add(op)
+    return b.graph.batch_norm(x, scale, bias, mean, variance, epsilon=epsilon(b))
 
 
 def epsilon(b: GraphBuilder) -> float:

@@ -16,7 +16,6 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.dialects import new_context
-from inarch.dialects.graph.elementwise.arithmetic import AddOp
 from inarch.ir.verify import verify_module
 from inarch.offload.pattern import NamedPattern
 from inarch.testing.generate.choices import Choices
@@ -77,7 +76,7 @@ def _function(
         choices.weighted(recipes)(builder)
     choices.enter("close")
     if not builder.count:
-        builder.add(AddOp.make(*[builder.value(lambda dtype: dtype.name != "i1")] * 2))
+        builder.graph.add(*[builder.value(lambda dtype: dtype.name != "i1")] * 2)
     return [*builder.callees, _closed(builder, name)]
 
 

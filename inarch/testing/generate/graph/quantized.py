@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
-from inarch.dialects.graph.composites.quantize import QUANTIZED, DequantizeOp, QuantizeOp
+from inarch.dialects.graph.composites.quantize import QUANTIZED
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.ir.types import mlir_type
-from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
+from inarch.testing.generate.graph.builder import GraphBuilder
 
 
 def quantized(b: GraphBuilder) -> None:
@@ -19,9 +19,9 @@ def quantized(b: GraphBuilder) -> None:
     x = b.value(lambda dtype: dtype is f32)
     to = DTYPES[b.choices.pick(QUANTIZED)]
     numbers, properties = _scale_and_zero(b, x, f32, to)
-    q = b.add(QuantizeOp.make(x, *numbers, to=mlir_type(to), **properties))
+    q = b.graph.quantize(x, *numbers, to=mlir_type(to), **properties)
     if b.choices.chance(70):
-        b.add(DequantizeOp.make(q, *numbers, **properties))
+        b.graph.dequantize(q, *numbers, **properties)
 
 
 def dequantized(b: GraphBuilder) -> None:
@@ -29,7 +29,7 @@ def dequantized(b: GraphBuilder) -> None:
     x = b.value(lambda dtype: dtype.name in QUANTIZED)
     scale = DTYPES[b.choices.pick(("f32", "f32", "i32"))]
     numbers, properties = _scale_and_zero(b, x, scale, tensor_dtype(x))
-    b.add(DequantizeOp.make(x, *numbers, **properties))
+    b.graph.dequantize(x, *numbers, **properties)
 
 
 def _scale_and_zero(
@@ -45,7 +45,3 @@ def _scale_and_zero(
     if b.choices.chance(60):
         numbers.append(b.fresh(zero, shapes[1], 80))
     return numbers, {} if axis is None else {"axis": axis}
-
-
-QUANTIZED_OPS: dict[type[Operation], Recipe] = {QuantizeOp: quantized, DequantizeOp: dequantized}
-"""The recipes of this file."""

@@ -11,50 +11,26 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.lazy import np
-from inarch.dialects.graph import DIALECT, cumulative, matmul, reduce, shape
+from inarch.dialects.graph import DIALECT, cumulative, operations, reduce
 from inarch.dialects.graph.call import CallOp
-from inarch.dialects.graph.composites import gelu, normalization, softmax
-from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.composites import gelu, softmax
 from inarch.dialects.graph.elementwise import (
     BinaryOp,
     UnaryOp,
     arithmetic,
-    bitwise,
-    logic,
-    select,
-    trigonometry,
-    unary,
 )
-from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.clip import ClipOp
-from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.layout import LayoutAttr, with_layout
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
-from inarch.dialects.graph.places.scatter import ScatterElementsOp, ScatterNdOp
-from inarch.dialects.graph.places.topk import TopKOp
-from inarch.dialects.graph.regions.branch import IfOp
-from inarch.dialects.graph.regions.repeat import WhileOp
-from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.dialects.graph.windows import pool
-from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.types import mlir_type
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph import moves as _moves
-from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
+from inarch.testing.generate.graph.builder import GraphBuilder, Recipe, is_float, is_number
 from inarch.testing.generate.graph.products import batch_norm, epsilon, product
-from inarch.testing.generate.graph.quantized import QUANTIZED_OPS
+from inarch.testing.generate.graph.quantized import dequantized, quantized
 from inarch.testing.generate.graph.regions import branch, repeat, scan
 from inarch.testing.generate.graph.windows import conv, conv_transpose, layer, pooling
-
-
-def _floats(dtype: DType) -> bool:
-    return dtype.is_float
-
-
-def _numbers(dtype: DType) -> bool:
-    return dtype.name != "i1"
 
 
 def _some(sizes: tuple[int, ...]) -> bool:
@@ -63,43 +39,44 @@ def _some(sizes: tuple[int, ...]) -> bool:
 
 # ------------------------------------------------------------------------------- elementwise
 
-_SAFE: Mapping[type[GraphOp], tuple[type[GraphOp], ...]] = {
-    unary.LogOp: (unary.AbsOp,),
-    unary.SqrtOp: (unary.AbsOp,),
-    trigonometry.AsinOp: (unary.TanhOp,),
-    trigonometry.AcosOp: (unary.SinOp,),
-    trigonometry.AtanhOp: (unary.TanhOp,),
-    trigonometry.AcoshOp: (trigonometry.CoshOp,),
-    unary.ExpOp: (unary.TanhOp,),
-    unary.Expm1Op: (unary.TanhOp,),
-    unary.Log1pOp: (unary.AbsOp,),
-    trigonometry.SinhOp: (unary.SinOp,),
+_SAFE: Mapping[str, str] = {
+    "log": "abs",
+    "sqrt": "abs",
+    "asin": "tanh",
+    "acos": "sin",
+    "atanh": "tanh",
+    "acosh": "cosh",
+    "exp": "tanh",
+    "expm1": "tanh",
+    "log1p": "abs",
+    "sinh": "sin",
 }
 """What often stands before an op, so that not everything behind it is NaN or infinite."""
 
 
 def _unary(kind: type[UnaryOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
-        x = b.value(lambda dtype: _takes(kind, dtype))
-        if kind in _SAFE and b.choices.chance(60):
-            x = b.add(_SAFE[kind][0].make(x))
+        x = b.value(kind.DOMAIN.has)
+        safe = _SAFE.get(_name(kind))
+        if safe is not None and b.choices.chance(60):
+            x = b.emit(safe, x)
         b.add(kind.make(x))
 
     return recipe
 
 
-def _takes(kind: Any, dtype: DType) -> bool:
-    """Whether the op, unary or binary, is defined on the dtype; it has no operands yet to ask."""
-    return kind.takes(kind.__new__(kind), dtype)
+def _name(kind: type[Operation]) -> str:
+    """As the dialect has it: `exp`."""
+    return kind.name.removeprefix("graph.")
 
 
 def _binary(kind: type[BinaryOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
-        if kind is arithmetic.ModOp:
+        if _name(kind) == "mod":
             return _mod(b)
-        left = b.value(lambda dtype: _takes(kind, dtype))
-        if kind is arithmetic.PowOp and b.choices.chance(60):
-            left = b.add(unary.AbsOp.make(left))
+        left = b.value(kind.DOMAIN.has)
+        if _name(kind) == "pow" and b.choices.chance(60):
+            left = b.graph.abs(left)
         right = _other(b, left)
         if b.choices.chance(40):
             left, right = right, left
@@ -110,9 +87,9 @@ def _binary(kind: type[BinaryOp]) -> Recipe:
 
 
 def _mod(b: GraphBuilder) -> None:
-    left = b.value(_numbers)
+    left = b.value(is_number)
     fmod = tensor_dtype(left).is_float or b.choices.chance(50)
-    b.add(arithmetic.ModOp.make(left, _other(b, left), fmod=fmod))
+    b.graph.mod(left, _other(b, left), fmod=fmod)
 
 
 def _other(b: GraphBuilder, value: SSAValue) -> SSAValue:
@@ -137,16 +114,16 @@ def _select(b: GraphBuilder) -> None:
         condition = b.choices.pick(conditions)
     else:
         condition = b.fresh(DTYPES["i1"], wanted)
-    b.add(select.SelectOp.make(condition, a, other))
+    b.graph.select(condition, a, other)
 
 
 def _cast(b: GraphBuilder) -> None:
     x = b.value()
-    b.add(CastOp.make(x, to=mlir_type(b.choices.pick(list(DTYPES.values())))))
+    b.graph.cast(x, to=mlir_type(b.choices.pick(list(DTYPES.values()))))
 
 
 def _clip(b: GraphBuilder) -> None:
-    x = b.value(_numbers)
+    x = b.value(is_number)
     dtype = tensor_dtype(x)
     if dtype.is_float:
         lows, highs = (0.0, -1.0, 0.5, -1e30), (6.0, 1.0, 0.5, -0.25, 1e30, 0.1)
@@ -160,7 +137,7 @@ def _clip(b: GraphBuilder) -> None:
         limits["low"] = b.choices.pick(lows)
     if not b.choices.chance(25):
         limits["high"] = b.choices.pick(highs)
-    b.add(ClipOp.make(x, **limits))
+    b.graph.clip(x, **limits)
 
 
 # ------------------------------------------------------------------------------- reductions
@@ -175,7 +152,7 @@ def _reduce(kind: type[reduce.ReduceOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
         def takes(dtype: DType) -> bool:
             narrow = kind is reduce.ReduceMeanOp and not dtype.is_float and dtype.bits < 32
-            return _numbers(dtype) and not narrow
+            return is_number(dtype) and not narrow
 
         x = b.value(takes)
         axes = _axes(b, len(shape_of(x)))
@@ -189,7 +166,7 @@ def _reduce(kind: type[reduce.ReduceOp]) -> Recipe:
 
 def _cumulative(kind: type[cumulative.CumulativeOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
-        x = b.value(_numbers, lambda s: len(s) >= 1, lambda: b.shape(1, 4))
+        x = b.value(is_number, lambda s: len(s) >= 1, lambda: b.shape(1, 4))
         rank = len(shape_of(x))
         axis = b.choices.integer(-rank, rank - 1)
         exclusive, reverse = b.choices.chance(30), b.choices.chance(30)
@@ -200,7 +177,7 @@ def _cumulative(kind: type[cumulative.CumulativeOp]) -> Recipe:
 
 def _search(kind: type[reduce.ArgReduceOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
-        x = b.value(_numbers, lambda s: len(s) >= 1 and _some(s), lambda: b.shape(1, 4))
+        x = b.value(is_number, lambda s: len(s) >= 1 and _some(s), lambda: b.shape(1, 4))
         axes = [axis for axis, size in enumerate(shape_of(x)) if size]
         if not axes:
             return
@@ -213,7 +190,7 @@ def _search(kind: type[reduce.ArgReduceOp]) -> Recipe:
 
 def _along(kind: type[softmax.AxisOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
-        x = b.value(_floats)
+        x = b.value(is_float)
         rank = len(shape_of(x))
         axis = b.choices.integer(-max(rank, 1), max(rank, 1) - 1)
         b.add(kind.make(x, axis=axis))
@@ -222,23 +199,23 @@ def _along(kind: type[softmax.AxisOp]) -> Recipe:
 
 
 def _layer_norm(b: GraphBuilder) -> None:
-    x = b.value(_floats)
+    x = b.value(is_float)
     rank = len(shape_of(x))
     axis = -1 if b.choices.chance(60) else b.choices.integer(-max(rank, 1), max(rank, 1) - 1)
     inner = shape_of(x)[axis if axis >= 0 else max(0, rank + axis) :]
     inner = inner if rank else ()
     dtype = tensor_dtype(x)
     extra = [b.fresh(dtype, inner, 70) for _ in range(1 + b.choices.integer(0, 1))]
-    b.add(normalization.LayerNormOp.make(x, *extra, axis=axis, epsilon=epsilon(b)))
+    b.graph.layer_norm(x, *extra, axis=axis, epsilon=epsilon(b))
 
 
 def _batch_norm(b: GraphBuilder) -> None:
-    x = b.value(_floats, lambda s: len(s) >= 2, lambda: b.shape(2, 4))
+    x = b.value(is_float, lambda s: len(s) >= 2, lambda: b.shape(2, 4))
     batch_norm(b, x)
 
 
 def _gelu(b: GraphBuilder) -> None:
-    b.add(gelu.GeluOp.make(b.value(_floats), approximate=b.choices.pick(gelu.KINDS)))
+    b.graph.gelu(b.value(is_float), approximate=b.choices.pick(gelu.KINDS))
 
 
 # ------------------------------------------------------------------------------- the rest
@@ -249,7 +226,7 @@ def _call(b: GraphBuilder) -> None:
 
     One op a result: a private function of the host may have no memory of its own.
     """
-    x = b.value(_numbers)
+    x = b.value(is_number)
     y = b.like(x)
     block = Block(arg_types=[x.type, y.type])
     first = arithmetic.AddOp.make(*block.args)
@@ -272,7 +249,7 @@ def id_of(b: GraphBuilder) -> int:
 def _relayout(b: GraphBuilder) -> None:
     """Into a blocked layout, through an op or two that keep it, and back."""
     x = b.value(
-        _floats, lambda s: len(s) == 4 and _some(s) and math.prod(s) <= 4096, lambda: b.shape(4, 4)
+        is_float, lambda s: len(s) == 4 and _some(s) and math.prod(s) <= 4096, lambda: b.shape(4, 4)
     )
     sizes = shape_of(x)
     if len(sizes) != 4 or sizes[1] < 2:  # a dimension of one element has no iterator to split
@@ -283,7 +260,7 @@ def _relayout(b: GraphBuilder) -> None:
     inside: Operation = RelayoutOp.to(x, layout)
     b.block.add_op(inside)
     for _ in range(b.choices.integer(0, 2)):
-        kind = b.choices.pick((unary.ReluOp, unary.NegOp, unary.AbsOp, unary.TanhOp))
+        kind = operations()[b.choices.pick(("relu", "neg", "abs", "tanh"))]
         inside = kind.make(inside.results[0])
         _in_layout(inside, layout)
         b.block.add_op(inside)
@@ -301,33 +278,34 @@ def _constant(b: GraphBuilder) -> None:
     b.values.append(b.constant(b.any_dtype(), b.shape()))
 
 
-OWN: Mapping[type[Operation], Recipe] = {
-    select.SelectOp: _select,
-    CastOp: _cast,
-    ClipOp: _clip,
-    normalization.LayerNormOp: _layer_norm,
-    normalization.BatchNormOp: _batch_norm,
-    gelu.GeluOp: _gelu,
-    **QUANTIZED_OPS,
-    shape.ReshapeOp: _moves.reshape,
-    shape.TransposeOp: _moves.transpose,
-    shape.BroadcastToOp: _moves.broadcast_to,
-    shape.ConcatOp: _moves.concat,
-    shape.SliceOp: _moves.slice_,
-    shape.PadOp: _moves.pad,
-    GatherOp: _moves.gather,
-    ScatterElementsOp: _moves.scatter_elements,
-    ScatterNdOp: _moves.scatter_nd,
-    TopKOp: _moves.topk,
-    matmul.MatmulOp: product,
-    ConvOp: conv,
-    ConvTransposeOp: conv_transpose,
-    CallOp: _call,
-    RelayoutOp: _relayout,
-    ConstantOp: _constant,
-    ScanOp: lambda b: scan(b, _recipes_in_bodies),
-    WhileOp: lambda b: repeat(b, _recipes_in_bodies),
-    IfOp: lambda b: branch(b, _recipes_in_bodies),
+OWN: Mapping[str, Recipe] = {
+    "select": _select,
+    "cast": _cast,
+    "clip": _clip,
+    "layer_norm": _layer_norm,
+    "batch_norm": _batch_norm,
+    "gelu": _gelu,
+    "quantize": quantized,
+    "dequantize": dequantized,
+    "reshape": _moves.reshape,
+    "transpose": _moves.transpose,
+    "broadcast_to": _moves.broadcast_to,
+    "concat": _moves.concat,
+    "slice": _moves.slice_,
+    "pad": _moves.pad,
+    "gather": _moves.gather,
+    "scatter_elements": _moves.scatter_elements,
+    "scatter_nd": _moves.scatter_nd,
+    "topk": _moves.topk,
+    "matmul": product,
+    "conv": conv,
+    "conv_transpose": conv_transpose,
+    "call": _call,
+    "relayout": _relayout,
+    "constant": _constant,
+    "scan": lambda b: scan(b, _recipes_in_bodies),
+    "while": lambda b: repeat(b, _recipes_in_bodies),
+    "if": lambda b: branch(b, _recipes_in_bodies),
 }
 """Ops of no family."""
 
@@ -353,8 +331,8 @@ BY_BACKENDS = ("graph.composite", "graph.yield")
 
 def recipe_of(kind: type[Operation]) -> Recipe | None:
     """The recipe of an op; None when it has none."""
-    if kind in OWN:
-        return OWN[kind]
+    if _name(kind) in OWN:
+        return OWN[_name(kind)]
     return next((make(kind) for base, make in _FAMILIES if issubclass(kind, base)), None)
 
 
@@ -364,20 +342,20 @@ def graph_recipes() -> dict[type[Operation], Recipe]:
     return {kind: recipe for kind, recipe in found.items() if recipe is not None}
 
 
-_HEAVY = (ConvOp, ConvTransposeOp, matmul.MatmulOp, pool.MaxPoolOp, pool.AvgPoolOp)
-_THEMES: Mapping[str, tuple[type[Operation] | str, ...]] = {
-    "network": (ConvOp, ConvTransposeOp, pool.MaxPoolOp, pool.AvgPoolOp, normalization.BatchNormOp,
-                unary.ReluOp, ClipOp, arithmetic.AddOp, arithmetic.MulOp, shape.ConcatOp, shape.PadOp,
-                reduce.ReduceMeanOp, unary.SigmoidOp, shape.SliceOp),
-    "tokens": (matmul.MatmulOp, softmax.SoftmaxOp, normalization.LayerNormOp, gelu.GeluOp,
-               shape.TransposeOp, shape.ReshapeOp, arithmetic.AddOp, GatherOp, arithmetic.MulOp,
-               unary.TanhOp, unary.SigmoidOp, shape.SliceOp, shape.ConcatOp),
-    "moves": (shape.TransposeOp, shape.ReshapeOp, shape.SliceOp, shape.PadOp, shape.ConcatOp,
-              shape.BroadcastToOp, GatherOp, ScatterElementsOp, ScatterNdOp, unary.NegOp,
-              reduce.ReduceSumOp, arithmetic.AddOp),
-    "logic": (logic.LessOp, logic.EqualOp, logic.GreaterEqualOp, logic.LogicalAndOp, CastOp,
-              select.SelectOp, logic.LogicalNotOp, bitwise.BitwiseAndOp, bitwise.ShiftRightOp,
-              arithmetic.AddOp, arithmetic.DivOp, arithmetic.ModOp, unary.SignOp),
+_HEAVY = ("conv", "conv_transpose", "matmul", "max_pool", "avg_pool")
+_THEMES: Mapping[str, Sequence[str]] = {
+    "network": ("conv", "conv_transpose", "max_pool", "avg_pool", "batch_norm",
+                "relu", "clip", "add", "mul", "concat", "pad",
+                "reduce_mean", "sigmoid", "slice"),
+    "tokens": ("matmul", "softmax", "layer_norm", "gelu",
+               "transpose", "reshape", "add", "gather", "mul",
+               "tanh", "sigmoid", "slice", "concat"),
+    "moves": ("transpose", "reshape", "slice", "pad", "concat",
+              "broadcast_to", "gather", "scatter_elements", "scatter_nd", "neg",
+              "reduce_sum", "add"),
+    "logic": ("less", "equal", "greater_equal", "logical_and", "cast",
+              "select", "logical_not", "bitwise_and", "shift_right",
+              "add", "div", "mod", "sign"),
 }  # fmt: skip
 
 
@@ -388,12 +366,10 @@ def recipes_of(choices: Choices, favour: Sequence[str] = ()) -> list[tuple[int, 
     """
     every = graph_recipes()
     theme = choices.pick(("any", "network", "tokens", "moves", "logic", "layer", "any"))
-    weights = {kind: 3 if kind in _HEAVY else 2 for kind in every}
-    for kind in _THEMES.get(theme, ()) if not favour else ():
-        if isinstance(kind, type) and kind in weights:
-            weights[kind] += 25
+    themed = _THEMES.get(theme, ()) if not favour else ()
+    weights = {kind: 3 if _name(kind) in _HEAVY else 2 for kind in every}
     for kind in every:
-        weights[kind] += 25 * favour.count(kind.name)
+        weights[kind] += 25 * (themed.count(_name(kind)) + favour.count(kind.name))
     found = [(weight, every[kind]) for kind, weight in weights.items()]
     return [*found, (400 if theme == "layer" else 4, layer)]
 

@@ -11,9 +11,6 @@ from xdsl.ir import Block, Region, SSAValue
 from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import np
 from inarch.dialects.graph.composite import YieldOp
-from inarch.dialects.graph.elementwise.arithmetic import ModOp
-from inarch.dialects.graph.elementwise.logic import LessOp
-from inarch.dialects.graph.elementwise.unary import TanhOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.regions.branch import IfOp
 from inarch.dialects.graph.regions.repeat import WhileOp, while_block
@@ -73,7 +70,7 @@ def _iterations(b: GraphBuilder) -> SSAValue | None:
         return None
     if kind == "number":
         return b.array(np.array(b.choices.pick(_COMPUTED_ITERATIONS), np.int64))
-    return b.add(ModOp.make(b.fresh(DTYPES["i64"], (), 0), b.array(np.array(4, np.int64))))
+    return b.graph.mod(b.fresh(DTYPES["i64"], (), 0), b.array(np.array(4, np.int64)))
 
 
 def _goes_on(inner: GraphBuilder, number: SSAValue, *, few: bool) -> SSAValue:
@@ -84,7 +81,7 @@ def _goes_on(inner: GraphBuilder, number: SSAValue, *, few: bool) -> SSAValue:
     limit = choices.pick((1, 3, 0, 4))
     if few and choices.chance(40):
         limit = 9
-    return inner.add(LessOp.make(number, inner.array(np.array(limit, np.int64))))
+    return inner.graph.less(number, inner.array(np.array(limit, np.int64)))
 
 
 def branch(b: GraphBuilder, recipes: Recipes) -> None:
@@ -139,5 +136,5 @@ def _next(inner: GraphBuilder, state: SSAValue, states: Sequence[SSAValue]) -> S
         return inner.choices.pick(found[:-1])
     dtype = tensor_dtype(state)
     if dtype.is_float and not dtype.is_stored:
-        return inner.add(TanhOp.make(state))
+        return inner.graph.tanh(state)
     return inner.choices.pick(found)

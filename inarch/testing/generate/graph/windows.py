@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from inarch.core.dtypes import DType
-from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.windows import pool
-from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.dialects.graph.windows.conv_transpose import MAX_PHASES, ConvTransposeOp, phase_count
+from inarch.dialects.graph.windows.conv_transpose import MAX_PHASES, phase_count
 from inarch.testing.generate.choices import Choices
-from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
+from inarch.testing.generate.graph.builder import GraphBuilder, Recipe, is_float, is_number
 from inarch.testing.generate.graph.layers import CONVOLUTIONS, PRODUCTS
 from inarch.testing.generate.graph.products import follow
 
@@ -83,13 +81,9 @@ def _fits(shape: tuple[int, ...]) -> bool:
     return 3 <= len(shape) <= 5 and math.prod(shape) > 0 and math.prod(shape[2:]) <= 4096
 
 
-def _numbers(dtype: DType) -> bool:
-    return dtype.name != "i1"
-
-
 def conv(b: GraphBuilder) -> None:
     """A convolution: of any rank, grouped, dilated, strided beyond its window, on images below it."""
-    x = b.value(_numbers, _fits, lambda: _image(b))
+    x = b.value(is_number, _fits, lambda: _image(b))
     if not _fits(shape_of(x)):
         return
     batch, channels, *spatial = shape_of(x)
@@ -118,21 +112,19 @@ def conv(b: GraphBuilder) -> None:
     operands = [x, b.fresh(dtype, (filters, channels // groups, *window.sizes), 60)]
     if b.choices.chance(40):
         operands.append(b.fresh(dtype, (filters,), 70))
-    y = b.add(
-        ConvOp.make(
-            *operands,
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
-            groups=groups,
-        )
+    y = b.graph.conv(
+        *operands,
+        strides=window.strides,
+        pads=window.pads,
+        dilations=window.dilations,
+        groups=groups,
     )
     follow(b, y)
 
 
 def conv_transpose(b: GraphBuilder) -> None:
     """A transposed convolution: of any rank, grouped, dilated, with a stride beyond its window, and cut."""
-    x = b.value(_numbers, _fits, lambda: _image(b))
+    x = b.value(is_number, _fits, lambda: _image(b))
     if not _fits(shape_of(x)):
         return
     batch, channels, *spatial = shape_of(x)
@@ -160,15 +152,13 @@ def conv_transpose(b: GraphBuilder) -> None:
     operands = [x, b.fresh(dtype, (channels, filters, *window.sizes), 60)]
     if choices.chance(40):
         operands.append(b.fresh(dtype, (groups * filters,), 70))
-    y = b.add(
-        ConvTransposeOp.make(
-            *operands,
-            strides=window.strides,
-            pads=window.pads,
-            output_padding=extra,
-            dilations=window.dilations,
-            groups=groups,
-        )
+    y = b.graph.conv_transpose(
+        *operands,
+        strides=window.strides,
+        pads=window.pads,
+        output_padding=extra,
+        dilations=window.dilations,
+        groups=groups,
     )
     follow(b, y)
 
@@ -178,7 +168,7 @@ def pooling(kind: type[pool.PoolOp]) -> Recipe:
 
     def recipe(b: GraphBuilder) -> None:
         def takes(dtype: DType) -> bool:
-            return dtype.is_float or (kind is pool.MaxPoolOp and _numbers(dtype))
+            return dtype.is_float or (kind is pool.MaxPoolOp and is_number(dtype))
 
         x = b.value(takes, _fits, lambda: _image(b))
         if not _fits(shape_of(x)) or not takes(tensor_dtype(x)):
@@ -204,30 +194,24 @@ def layer(b: GraphBuilder) -> None:
         shape = b.choices.pick(CONVOLUTIONS)
         if not b.full:
             shape = shape.narrow(b.most_work) if b.choices.chance(40) else shape.small()
-        x = b.argument(b.any_dtype(_floats), (1, shape.channels, shape.size, shape.size))
+        x = b.argument(b.any_dtype(is_float), (1, shape.channels, shape.size, shape.size))
         dtype = tensor_dtype(x)
         kernel = (shape.filters, shape.channels // shape.groups, shape.window, shape.window)
         weights = b.argument(dtype, kernel)
         bias = [b.argument(dtype, (shape.filters,))] if b.choices.chance(30) else []
-        y = b.add(
-            ConvOp.make(
-                x,
-                weights,
-                *bias,
-                strides=[shape.stride] * 2,
-                pads=[shape.pad] * 4,
-                groups=shape.groups,
-            )
+        y = b.graph.conv(
+            x,
+            weights,
+            *bias,
+            strides=[shape.stride] * 2,
+            pads=[shape.pad] * 4,
+            groups=shape.groups,
         )
     else:
         product = b.choices.pick(PRODUCTS)
         product = product if b.full else product.small()
         batch = (product.batch,) if product.batch else ()
-        x = b.argument(b.any_dtype(_floats), (*batch, product.rows, product.depth))
+        x = b.argument(b.any_dtype(is_float), (*batch, product.rows, product.depth))
         weights = b.argument(tensor_dtype(x), (*batch, product.depth, product.columns))
-        y = b.add(MatmulOp.make(x, weights))
+        y = b.graph.matmul(x, weights)
     follow(b, y)
-
-
-def _floats(dtype: DType) -> bool:
-    return dtype.is_float
