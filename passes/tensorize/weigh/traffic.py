@@ -2,7 +2,7 @@
 
 An operand is a `Stream`: what a call touches of it lies in runs of consecutive bytes. Everything is brought
 once; a loop that does not move an operand comes back to what it has loaded, and what has passed
-through the caches in between decides where it is found again. Rows that share sets of the second-level cache
+through the caches in between decides where it is found again. Rows that share sets of a cache
 are not found there, and more pages than the TLBs hold are looked up again in each call. Only the first
 piece of a nest is looked at, the others are parts like it.
 """
@@ -151,8 +151,8 @@ class _Panel:
     held: float
     """Bytes of the lines that hold what the call touches: what a cache has to have room for."""
     whole_held: float
-    strays: bool
-    """Its runs push each other out of the second-level cache, however few they are."""
+    nearest: Level
+    """Where it is found again at best: its runs push each other out of nearer caches."""
     translations: int
 
 
@@ -214,9 +214,17 @@ def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int], costs: C
         run.span,
         runs * run.lines * line,
         whole if stream.is_packed else max(whole, _lines_of(stream, sizes, line) * line),
-        not stream.is_packed and stream.is_crowded(blocks, machine, machine.l2),
+        _nearest(stream, blocks, costs),
         1 if stream.is_packed else stream.translations(blocks, machine),
     )
+
+
+def _nearest(stream: Stream, blocks: Sequence[int], costs: Costs) -> Level:
+    """The nearest level of which no set has more rows of a call than ways."""
+    machine = costs.machine
+    if stream.is_packed or not stream.is_crowded(blocks, machine, machine.l1):
+        return costs.l1
+    return costs.far if stream.is_crowded(blocks, machine, machine.l2) else costs.l2
 
 
 def _lines_of(stream: Stream, points: Sequence[int], line: int) -> float:
@@ -298,7 +306,7 @@ class _Search:
         for at in self._kept[place]:
             panel, count = panels[at], moving[at]
             where = self._call if count == 1 else between
-            where = self._costs.far if panel.strays else where
+            where = max(where, panel.nearest, key=lambda level: level.line)
             hidden = PREFETCHED if panel.stream.is_packed else 1.0
             transfer += count * panel.lines * where.line * hidden
             begun = count / self._loops[last].count if at in joining else count

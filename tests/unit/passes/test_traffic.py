@@ -147,6 +147,19 @@ def test_rows_that_share_sets_come_from_far_in_every_call() -> None:
     assert cycles(2048) > 1.5 * cycles(2064)
 
 
+def test_rows_that_share_sets_of_the_first_level_come_from_the_second() -> None:
+    """16 columns of B of a product of 256^3 where it is: rows 1 KiB apart are lost, 64 bytes more are not."""
+
+    def cycles(stride: int) -> float:
+        b = Stream((0, 1, stride), (((2, 1),), ((1, 1),)), 4, False, False)
+        return weighed([b], (258, 16, 256), (6, 16, 256), [CallLoop(0, 43, False)], COSTS)[1]
+
+    again, level = 42 * 256, COSTS.l2
+    assert cycles(256) == pytest.approx(
+        cycles(272) + COSTS.exposed(again * level.line, again * level.run)
+    )
+
+
 def test_more_pages_than_the_tlb_holds_are_translated_in_each_call() -> None:
     """A row of 256 bytes in each page; rows of one page are one, and what is packed is read in order."""
     rows = Stream((4096, 1), (((0, 1),), ((1, 1),)), 4, False, False)
