@@ -21,13 +21,13 @@ Body = Callable[..., Scalar]
 
 
 def multiply_add(x: Scalar, w: Scalar, acc: Scalar) -> Scalar:
-    """The body of a sum of products."""
-    return acc + x * w
+    """The body of a sum of products, in the dtype of the sum."""
+    return acc + x.cast(acc.dtype) * w.cast(acc.dtype)
 
 
 def multiply_add_biased(x: Scalar, w: Scalar, _: Scalar, acc: Scalar) -> Scalar:
     """The same where the third operand is a bias, which `add_bias` adds at the end."""
-    return acc + x * w
+    return multiply_add(x, w, acc)
 
 
 def add_bias(_x: Scalar, _w: Scalar, bias: Scalar, acc: Scalar) -> Scalar:
