@@ -12,11 +12,12 @@ x[19] of the 17 elements that there are. Where an argument ends with a page (a m
 segmentation fault. It is a bug like GCC's PR tree-optimization/115385 ("peeling for gaps can be
 insufficient"), seen with gcc 12.2 for all levels of x86-64; no version is taken to be free of it. clang is.
 
-Safe are loops whose step is one element, which have no gaps, and those that still have loops inside them when
-gcc vectorises: it refuses gaps there. A loop with a step is harmless as the innermost, as in pools: there is
-one store in it, so that registers are filled from several steps; those keep their vectors, which make them
-twice as fast. What microkernels read is judged by their meaning (`inarch/microkernel/gaps.py`).
-`optimize` is an attribute and no flag, so that the amalgamation has it whoever compiles it.
+Safe are loops whose step is one element, or is filled by a loop inside, which have no gaps, and those that
+still have loops inside them when gcc vectorises: it refuses gaps there. A loop with a step is harmless as the
+innermost, as in pools: there is one store in it, so that registers are filled from several steps; those keep
+their vectors, which make them twice as fast. What microkernels read is judged by their meaning
+(`inarch/microkernel/gaps.py`). `optimize` is an attribute and no flag, so that the amalgamation has it
+whoever compiles it.
 """
 
 from __future__ import annotations
@@ -48,15 +49,20 @@ DEFINITION = f"""
 def reads_gaps(nest: LoopNest) -> bool:
     """Whether a read skips elements along a loop that gcc may see as innermost, with several stores in it."""
     return any(
-        _skips(read, position)
+        _skips(nest, read, position)
         and any(_vanishes(inside) for inside in _loops_inside(nest, position))
         for read in nest.reads
         for position in range(len(nest.loops))
     )
 
 
-def _skips(read: PointerAccess, position: int) -> bool:
-    return is_gap(read.offset.coefficients[position], read.dtype.nbytes)
+def _skips(nest: LoopNest, read: PointerAccess, position: int) -> bool:
+    """Whether it has gaps along a loop: a loop inside may fill the step, as channels in blocks do."""
+    steps = read.offset.coefficients
+    step = steps[position]
+    inside = zip(steps[position + 1 :], nest.loops[position + 1 :], strict=True)
+    is_filled = any(abs(by) == 1 and loop.size >= abs(step) for by, loop in inside)
+    return is_gap(step, read.dtype.nbytes) and not is_filled
 
 
 def _vanishes(inside: Sequence[Loop]) -> bool:

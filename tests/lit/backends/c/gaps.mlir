@@ -24,6 +24,8 @@ func.func private @steps(%x: memref<9xf32>, %y: memref<5x8xf32>) {
 // CHECK-NOT: INARCH_NO_LOOP_VECTORS
 // CHECK: /* @longer_than_registers */
 // CHECK-NOT: INARCH_NO_LOOP_VECTORS
+// CHECK: /* @filled */
+// CHECK-NOT: INARCH_NO_LOOP_VECTORS
 func.func private @innermost(%x: memref<9xf32>, %y: memref<8x5xf32>) {
   loop.nest (o = 8, q = 5) ins(%x[q * 2] : memref<9xf32>) outs(%y[o, q] : memref<8x5xf32>) {
   ^bb0(%a: f32, %acc: f32):
@@ -44,6 +46,16 @@ func.func private @longer_than_registers(%x: memref<65xf32>, %y: memref<5x8xf32>
   loop.nest (q = 5, o = 8) ins(%x[q * 16] : memref<65xf32>) outs(%y[q, o] : memref<5x8xf32>) {
   ^bb0(%a: f32, %acc: f32):
     loop.yield %a : f32
+  }
+  func.return
+}
+
+// Rows of eight side by side, which are read again and again.
+func.func private @filled(%x: memref<5x8xi8>, %w: memref<8xi8>, %y: memref<5x8xi8>) {
+  loop.nest (q = 5, o = 8) ins(%x[q, o] : memref<5x8xi8>, %w[o] : memref<8xi8>) outs(%y[q, o] : memref<5x8xi8>) {
+  ^bb0(%a: i8, %b: i8, %acc: i8):
+    %s = arith.addi %a, %b : i8
+    loop.yield %s : i8
   }
   func.return
 }
