@@ -8,6 +8,7 @@ everything else, sin, cos, pow and all of f64, is the C library's.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterable
 
 from inarch.backends.c.text import CALLS_LIBRARY
@@ -93,6 +94,8 @@ def _convert(source: DType, target: DType) -> str:
     zero = f"!(__builtin_fabs{suffix}(x) >= 1.0{suffix})" if signed else "x != x"
     if target.bits < 32:  # its limits are floats: without branches gcc makes vectors of it
         top = f"{float((1 << bits) - 1)!r}{suffix}"
+        if not signed and source.bits == 32:
+            return _to_narrow_unsigned(source, target)
         zero = f"__builtin_fabs{suffix}(x) >= 1.0{suffix}" if signed else f"x >= 1.0{suffix}"
         return f"""
 static inline int32_t inarch_{source.name}_to_{target.name}({source.c} x)
@@ -109,6 +112,23 @@ static inline {target.c} inarch_{source.name}_to_{target.name}({source.c} x)
         return 0;
     }}
     return x >= {high} ? {most} : x <= {low} ? {least} : ({target.c})x; /* saturates */
+}}
+"""
+
+
+def _to_narrow_unsigned(source: DType, target: DType) -> str:
+    """The same by the bits of f32, in order from 0 on: gcc 12 makes vectors of several in one loop."""
+    top = int.from_bytes(struct.pack("<f", (1 << target.bits) - 1), "little")
+    return f"""
+static inline int32_t inarch_{source.name}_to_{target.name}({source.c} x)
+{{
+    int32_t bits;
+    {source.c} most;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    bits &= -(x >= 1.0f); /* NaN is 0 */
+    bits = bits < {top:#x} ? bits : {top:#x}; /* saturates */
+    __builtin_memcpy(&most, &bits, sizeof most);
+    return (int32_t)most;
 }}
 """
 
