@@ -15,6 +15,7 @@ PHASES = {
     "offload": ("annotate", "merge-composites", "merge-regions", "partition", "emit-offloaded"),
     "graph": (
         "try-kernels",
+        "keep-integers",
         "decompose-quantized",
         "outline-bodies",
         "decompose-composites",

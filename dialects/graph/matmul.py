@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import operand_def, result_def
+from xdsl.irdl import operand_def, opt_prop_def, result_def
 
 from inarch.core.lazy import np
+from inarch.dialects.graph.factors import check_factors
 from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
@@ -16,7 +18,6 @@ from inarch.dialects.graph.op import (
     broadcast,
     element_of,
     shape_of,
-    tensor_dtype,
 )
 from inarch.dialects.nest_spec import NestBuilder, NestSpec
 from inarch.dialects.scalar import Scalar
@@ -30,19 +31,19 @@ class MatmulOp(StructuredOp):
     """`out[b.., m, n] = sum over k of x[b.., m, k] * y[b.., k, n]`.
 
     The leading (batch) dimensions broadcast as in NumPy; `out` has the dtype of x. Integers wrap.
-    C1: x and y have one dtype, not bool. C2: both have rank 2 or more. C3: the last size of x is
-    the last but one of y. C4: the batch dimensions broadcast.
+    With `to`, x and y are narrow integers, whose products are summed up in it: the dtype of `out`.
+    C1: x and y have one dtype, not bool; with `to`, which is i32, each i8, ui8, i16 or ui16. C2: both have
+    rank 2 or more. C3: the last size of x is the last but one of y. C4: the batch dimensions broadcast.
     """
 
     name = "graph.matmul"
     x = operand_def(TensorType)
     y = operand_def(TensorType)
+    to = opt_prop_def(Attribute)
     out = result_def(TensorType)
 
     def check(self) -> None:
-        left, right = tensor_dtype(self.x).name, tensor_dtype(self.y).name
-        one = left == right and left != "i1"
-        require(one, "C1", f"expected one dtype that is not bool, found {left} and {right}")
+        check_factors("C1", self.x, self.y, [], self.to)
         x, y = shape_of(self.x), shape_of(self.y)
         matrices = len(x) >= 2 and len(y) >= 2
         require(matrices, "C2", f"expected shapes of rank 2 or more, found {x} and {y}")
@@ -55,7 +56,7 @@ class MatmulOp(StructuredOp):
         x, y = shape_of(self.x), shape_of(self.y)
         batch = broadcast(x[:-2], y[:-2])
         assert batch is not None  # C4
-        return [tensor(element_of(self.x), (*batch, x[-2], y[-1]))]
+        return [tensor(self.to or element_of(self.x), (*batch, x[-2], y[-1]))]
 
     def nest(self) -> NestSpec:
         (result,) = self.infer()
@@ -68,6 +69,8 @@ class MatmulOp(StructuredOp):
         return builder.spec(reads, (*batch, m, n), _multiply_add, init=0)
 
     def reference(self, x: Array, y: Array) -> Array:
+        if self.to is not None:
+            x, y = x.astype(np.int32), y.astype(np.int32)
         return np.matmul(x, y)
 
 
@@ -78,4 +81,4 @@ def _batch(index: Sequence[AffineExpr], shape: Sequence[int]) -> list[AffineExpr
 
 
 def _multiply_add(x: Scalar, y: Scalar, acc: Scalar) -> Scalar:
-    return acc + x * y
+    return acc + x.cast(acc.dtype) * y.cast(acc.dtype)

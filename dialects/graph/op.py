@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
-from xdsl.irdl import IRDLOperation, OpDef, OptOperandDef, traits_def
+from xdsl.irdl import IRDLOperation, OpDef, OptOperandDef, OptPropertyDef, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -182,7 +182,7 @@ class GraphOp(IRDLOperation, ABC):
                 types.append(f"{comma} type(${name})")
         properties = [
             f" `{name}` `=` ${name}"
-            if given.default_value is None
+            if given.default_value is None and not isinstance(given, OptPropertyDef)
             else f" (`{name}` `=` ${name}^)?"
             for name, given in definition.properties.items()
         ]

@@ -42,7 +42,7 @@ from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_
 from inarch.ir.index.linear import Linear
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
-from inarch.ir.types import i64
+from inarch.ir.types import i64, storage_type
 from inarch.ir.verify import SymbolUser
 from inarch.meaning import free_sizes, parse
 
@@ -200,7 +200,7 @@ class CallOp(BufferOp, SymbolUser, Overlapping, Touching):
         require(wanted == found, "C4", f"expected {wanted} operands, found {found}")
         for position, operand in enumerate(definition.arguments):
             label, kind = operand.label.data, memref_of(self.arguments[position])
-            same = kind.element_type == operand.dtype
+            same = kind.element_type == storage_type(operand.dtype)
             wanted = "expected operand {} of type {}, found {}"
             require(same, "C4", wanted, label, operand.dtype, kind)
             rank, strides = operand.rank.data, list(self.strides_of(position))

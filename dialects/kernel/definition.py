@@ -49,8 +49,8 @@ class OperandAttr(ParametrizedAttribute):
 
     @classmethod
     def get(cls, label: str, dtype: DType | str, access: str, rank: int, align: int) -> Self:
-        """The operand called `label` in the meaning; dtypes are signless, as in buffers."""
-        element = storage_type(mlir_type(dtype))
+        """The operand called `label` in the meaning."""
+        element = mlir_type(dtype)
         return cls(StringAttr(label), element, StringAttr(access), IntAttr(rank), IntAttr(align))
 
     @classmethod
@@ -100,10 +100,10 @@ class DefOp(BufferOp):
                        int64_t B_0, int64_t B_1, int64_t C_0, int64_t C_1, int64_t K);
 
     C1: `computes` is a meaning (`inarch.meaning`), of the operands of `arguments`. C2: operands have
-    distinct names. C3: an operand has a supported signless dtype, a known access, a rank >= 0, and an
-    alignment that is a power of two. C4: the rank and the access of an operand are those in the
-    meaning. C5: there is a source or a symbol, or else a registered name; none is empty. C6:
-    features are not empty.
+    distinct names. C3: an operand has a supported dtype, which is signless where it is written, a known
+    access, a rank >= 0, and an alignment that is a power of two. C4: the rank and the access of an operand
+    are those in the meaning. C5: there is a source or a symbol, or else a registered name; none is empty.
+    C6: features are not empty.
     C7: `call` and `library` are those of a symbol without a source; `call` names what the function takes;
     `link` is "reference" or "embed". C8: `ahead` is an operand that is read, of a source.
     """
@@ -252,9 +252,12 @@ def _check_use(operand: OperandAttr, meaning: Meaning) -> None:
 def _check_operand(operand: OperandAttr) -> None:
     """C3 of `kernel.def`."""
     name, element = operand.label.data, operand.dtype
-    signless = is_supported(element) and storage_type(element) == element
-    require(signless, "C3", f"expected operand {name} of a signless dtype, found {element}")
     access = operand.access.data
+    supported = is_supported(element)
+    require(supported, "C3", f"expected operand {name} of a supported dtype, found {element}")
+    signless = access == "read" or storage_type(element) == element
+    message = f"expected operand {name}, which is written, of a signless dtype, found {element}"
+    require(signless, "C3", message)
     known = access in ACCESSES
     require(known, "C3", f"expected an access of {ACCESSES} of operand {name}, found '{access}'")
     rank, align = operand.rank.data, operand.align.data

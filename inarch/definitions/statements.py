@@ -28,8 +28,11 @@ from inarch.meaning import Element as Named
 
 
 def evaluate(meaning: Meaning, arrays: Mapping[str, Array], domain: Domain) -> Element:
-    """The written operand after the statements. No size is free, all arrays are signless, none is changed."""
-    buffers = {name: buffer_of(domain, array) for name, array in arrays.items()}
+    """The written operand after the statements. No size is free, no array is changed.
+
+    Buffers are signless: unsigned integers are the signed ones of their bits, which the meaning casts.
+    """
+    buffers = {name: buffer_of(domain, _signless(array)) for name, array in arrays.items()}
     operands = {
         name: Operand(buffer, from_numpy(buffer.dtype.name).name, buffer.strides)
         for name, buffer in buffers.items()
@@ -38,6 +41,10 @@ def evaluate(meaning: Meaning, arrays: Mapping[str, Array], domain: Domain) -> E
     with np.errstate(all="ignore"):
         Statements(frame, meaning, operands).run()
     return contents(domain, buffers[written(meaning)])
+
+
+def _signless(array: Array) -> Array:
+    return array.view(array.dtype.name.removeprefix("u")) if array.dtype.kind == "u" else array
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from functools import lru_cache
 from typing import Literal
 
 from inarch.core.scalars.functions import OF_MEANINGS as FUNCTIONS
-from inarch.meaning._normal import Normal, applied, normal, substitute
+from inarch.meaning._normal import Normal, applied, normal, substitute, with_casts
 from inarch.meaning._parser import Parser, elements
 from inarch.meaning._text import element_text, expression_text, index_text, meaning_text
 from inarch.meaning._tree import (
@@ -86,6 +86,7 @@ __all__ = [
     "ranks",
     "substitute",
     "text",
+    "with_casts",
     "written",
 ]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.meaning._parser import elements
@@ -91,6 +92,28 @@ def substitute(expression: Expression, target: Element, value: Expression) -> Ex
             return Apply(expression.function, parts)
         case Number():
             return expression
+
+
+def with_casts(meaning: Meaning, dtypes: Mapping[str, str]) -> Meaning:
+    """`meaning` with `ui8(A[i])` in place of each element of an operand that `dtypes` has."""
+
+    def cast(expression: Expression) -> Expression:
+        match expression:
+            case Element(operand=operand):
+                return Apply(dtypes[operand], (expression,)) if operand in dtypes else expression
+            case Apply(function=function, arguments=arguments):
+                if arguments and all(_is_cast(part, function, dtypes) for part in arguments):
+                    return expression
+                return Apply(function, tuple(map(cast, arguments)))
+            case Number():
+                return expression
+
+    statements = [replace(one, value=cast(one.value)) for one in meaning.statements]
+    return Meaning(meaning.iterators, tuple(statements))
+
+
+def _is_cast(expression: Expression, function: str, dtypes: Mapping[str, str]) -> bool:
+    return isinstance(expression, Element) and dtypes.get(expression.operand) == function
 
 
 def _overwrites(statement: Statement) -> bool:

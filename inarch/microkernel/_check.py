@@ -26,6 +26,8 @@ from inarch.meaning import (
     operands,
     parse,
     ranks,
+    with_casts,
+    written,
 )
 from inarch.microkernel._data import Microkernel
 from inarch.microkernel.formula import formula, names
@@ -48,11 +50,15 @@ _C_WORDS = re.compile(
 
 
 def check(kernel: Microkernel, name: str) -> Meaning:
-    """The parsed meaning of a sound family. Raises InarchError for the first thing that is wrong."""
+    """The parsed meaning of a sound family. Raises InarchError for the first thing that is wrong.
+
+    Buffers are signless: an element of an operand of `ui8` is `ui8(A[i])` in what is returned.
+    """
     where = f"microkernel '{name}'"
     meaning = parse(kernel.computes, f"{where}: computes")
     try:
         _check_names(kernel, meaning)
+        _check_written(kernel, meaning)
         _check_params(kernel, meaning)
         _check_demands(kernel, meaning)
         _check_variants(kernel, meaning)
@@ -63,7 +69,8 @@ def check(kernel: Microkernel, name: str) -> Meaning:
         if error.where is not None:
             raise
         raise type(error)(error.message, where=where) from error
-    return meaning
+    unsigned = {name: dtype for name, dtype in kernel.dtypes.items() if DTYPES[dtype].is_unsigned}
+    return with_casts(meaning, unsigned) if unsigned else meaning
 
 
 def _check_cost(kernel: Microkernel) -> None:
@@ -161,10 +168,17 @@ def _check_known_dtypes(dtypes: Mapping[str, str]) -> None:
     for operand, dtype in dtypes.items():
         if dtype not in DTYPES:
             raise InarchError(unknown("dtype", dtype, DTYPES, within=f"operand {operand}").message)
-        if DTYPES[dtype].is_unsigned:
-            raise InarchError(
-                f"expected a float or a signed integer for operand {operand}, found {dtype}"
-            )
+        if dtype == "i1":
+            raise InarchError(f"expected numbers for operand {operand}, found {dtype}")
+
+
+def _check_written(kernel: Microkernel, meaning: Meaning) -> None:
+    """What is written may be what the next call reads and adds to: its dtype is that of all of it."""
+    operand = written(meaning)
+    if DTYPES[dtype := kernel.dtypes[operand]].is_unsigned:
+        raise InarchError(
+            f"expected a float or a signed integer for operand {operand}, which is written, found {dtype}"
+        )
 
 
 def _check_params(kernel: Microkernel, meaning: Meaning) -> None:

@@ -20,7 +20,7 @@ from xdsl.rewriter import Rewriter
 
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
-from inarch.dialects.graph.op import shape_of, tensor_of
+from inarch.dialects.graph.op import shape_of, tensor_dtype, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.ir.target import machine_of, target_of
 from inarch.passes.graph._asked import layouts_asked
@@ -124,7 +124,10 @@ class _Layouts:
                 Rewriter.replace_value_with_new_type(result, kind)
 
     def _layout(self, value: SSAValue) -> LayoutAttr:
-        blocks = [self.lanes if axis == 1 else 0 for axis in range(len(shape_of(value)))]
+        channels, is_bytes = shape_of(value)[1], tensor_dtype(value).nbytes == 1
+        # Few channels of bytes are read by sums alone: all that follows has whole blocks (`roles`).
+        block = channels if is_bytes and 2 * channels <= self.lanes else self.lanes
+        blocks = [block if axis == 1 else 0 for axis in range(len(shape_of(value)))]
         return LayoutAttr.get(blocks, halo_for(value, self.chosen))
 
     def _other(self, value: SSAValue) -> SSAValue:

@@ -58,6 +58,11 @@ def _types(lanes: int) -> dict[str, str]:
         "vec": f"typedef float vec __attribute__(({size}, may_alias));",
         "mem": f"typedef float mem __attribute__(({size}, aligned(4), may_alias));",
         "ints": f"typedef int32_t ints __attribute__(({size}, may_alias));",
+        "uints": f"typedef uint32_t uints __attribute__(({size}, may_alias));",
+        "intsmem": f"typedef int32_t intsmem __attribute__(({size}, aligned(1), may_alias));",
+        "shorts": f"typedef int16_t shorts __attribute__(({size}, may_alias));",
+        "ushorts": f"typedef uint16_t ushorts __attribute__(({size}, may_alias));",
+        "word": "typedef int32_t word __attribute__((aligned(1), may_alias));",
         **VectorType("f32", lanes).typedefs,
         **VectorType("i32", lanes).typedefs,
     }

@@ -12,7 +12,7 @@ from inarch.backends.c.types import element
 from inarch.backends.c.write.scope import Scope
 from inarch.core.errors import InarchError
 from inarch.dialects.kernel.call import CallOp
-from inarch.dialects.kernel.definition import DefOp
+from inarch.dialects.kernel.definition import DefOp, OperandAttr
 from inarch.dialects.kernel.extents import shapes
 from inarch.ir.location import location_text
 from inarch.ir.types import dtype_of
@@ -60,8 +60,8 @@ def _emit_direct(op: CallOp, definition: DefOp, pointers: Sequence[str], scope: 
         scope.unit.reads_gaps = True  # for what becomes part of the caller
     inside, values, offsets = _open_loops(op, scope)
     addresses = [
-        pointer if offset == "0" else f"{pointer} + {offset}"
-        for pointer, offset in zip(pointers, offsets, strict=True)
+        _as_declared(pointer if offset == "0" else f"{pointer} + {offset}", operand)
+        for pointer, offset, operand in zip(pointers, offsets, definition.arguments, strict=True)
     ]
     strides = [stride for position in range(len(pointers)) for stride in op.strides_of(position)]
     numbers = [str(number) for number in (*strides, *op.size_values)]
@@ -129,6 +129,12 @@ def _emit_registered(
     inside.writer.close()
     _close_loops(op, inside)
     writer.close()
+
+
+def _as_declared(address: str, operand: OperandAttr) -> str:
+    """The address as the function takes it: buffers are of signed integers."""
+    kind = dtype_of(operand.dtype)
+    return f"(const {kind.c} *)({address})" if kind.is_unsigned else address
 
 
 def _ahead(

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
-from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
+from xdsl.ir import Attribute
+from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
 from inarch.core.lazy import np
+from inarch.dialects.graph.factors import check_factors
 from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
@@ -17,7 +19,6 @@ from inarch.dialects.graph.op import (
     element_of,
     ints,
     shape_of,
-    tensor_dtype,
 )
 from inarch.dialects.graph.windows import Window
 from inarch.dialects.nest_spec import NestBuilder, NestSpec
@@ -35,9 +36,10 @@ class ConvOp(StructuredOp):
     `floor((size + begin + end - (k - 1) * dilation - 1) / stride) + 1` outputs. x is [N, IC, S..],
     w is [OC, ICg, K..] with `ICg = IC / groups`, bias is [OC]; `g = oc / (OC / groups)` is its
     group. `pads` are the begins, then the ends. (Like ONNX, this correlates: the kernel is not
-    flipped.) Integers wrap.
+    flipped.) Integers wrap. With `to`, x and w are narrow integers, whose products are summed up in it.
 
-    C1: operands have one dtype, not bool. C2: x and w have one rank, 3 or more. C3: every spatial
+    C1: operands have one dtype, not bool; with `to`, which is i32, x and w are each i8, ui8, i16 or ui16,
+    and bias is i32. C2: x and w have one rank, 3 or more. C3: every spatial
     dimension has one window size, stride and dilation >= 1 and two pads >= 0. C4: groups >= 1
     divides IC and OC, and w has IC / groups input channels. C5: bias has shape [OC]. C6: the
     (dilated) kernel fits into the padded input.
@@ -51,6 +53,7 @@ class ConvOp(StructuredOp):
     pads = prop_def(DenseArrayBase.constr(i64))
     dilations = prop_def(DenseArrayBase.constr(i64))
     groups = prop_def(IntegerAttr.constr(type=i64))
+    to = opt_prop_def(Attribute)
     out = result_def(TensorType)
 
     def add_defaults(self) -> None:
@@ -71,9 +74,7 @@ class ConvOp(StructuredOp):
         )
 
     def check(self) -> None:
-        dtypes = sorted({tensor_dtype(operand).name for operand in self.operands})
-        one = len(dtypes) == 1 and dtypes != ["i1"]
-        require(one, "C1", f"expected one dtype that is not bool, found {', '.join(dtypes)}")
+        check_factors("C1", self.x, self.w, [] if self.bias is None else [self.bias], self.to)
         x, w = shape_of(self.x), shape_of(self.w)
         ranks = len(x) == len(w) >= 3
         require(ranks, "C2", f"expected one rank of 3 or more, found shapes {x} and {w}")
@@ -93,7 +94,7 @@ class ConvOp(StructuredOp):
     def infer(self) -> Sequence[Tensor]:
         x, w = shape_of(self.x), shape_of(self.w)
         shape = (x[0], w[0], *self.window().outputs(x[2:]))
-        return [tensor(element_of(self.x), shape)]
+        return [tensor(self.to or element_of(self.x), shape)]
 
     def nest(self) -> NestSpec:
         x, w, window, groups = shape_of(self.x), shape_of(self.w), self.window(), self._groups()
@@ -123,6 +124,8 @@ class ConvOp(StructuredOp):
 
     def reference(self, x: Array, w: Array, bias: Array | None = None) -> Array:
         groups, window = self._groups(), self.window()
+        if self.to is not None:
+            x, w = x.astype(np.int32), w.astype(np.int32)
         outputs = window.outputs(x.shape[2:])
         batch, per_group = x.shape[0], w.shape[0] // groups
         count = math.prod(outputs)
@@ -139,11 +142,11 @@ class ConvOp(StructuredOp):
 
 
 def _multiply_add(x: Scalar, w: Scalar, acc: Scalar) -> Scalar:
-    return acc + x * w
+    return acc + x.cast(acc.dtype) * w.cast(acc.dtype)
 
 
 def _multiply_add_biased(x: Scalar, w: Scalar, _: Scalar, acc: Scalar) -> Scalar:
-    return acc + x * w
+    return _multiply_add(x, w, acc)
 
 
 def _add_bias(_x: Scalar, _w: Scalar, bias: Scalar, acc: Scalar) -> Scalar:

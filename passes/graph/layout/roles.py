@@ -27,6 +27,9 @@ from inarch.ir.types import f32
 MIN_RANK = 3
 """Batch, channels, and at least one spatial dimension."""
 
+FOUR = 4
+"""Bytes that a lane of i32 sums up at once."""
+
 
 @dataclass(frozen=True)
 class Role:
@@ -65,7 +68,7 @@ def _role(
     values = (*op.operands, *op.results)
     if isinstance(op, ConstantOp) or any(0 in shape_of(v) for v in values):
         return None
-    if not isinstance(op, ElementwiseOp) and any(element_of(v) != f32 for v in values):
+    if not _is_of_any_numbers(op) and any(element_of(v) != f32 for v in values):
         return None  # windows of other numbers have no kernel that wants blocks
     if isinstance(op, ConvOp | ConvTransposeOp):
         return _convolution(op, found, lanes, is_asked=is_asked)
@@ -85,6 +88,12 @@ def _role(
             return _concatenation(op, found, lanes)
         case _:
             return Role(frozenset({0}), result=True) if _keeps_blocks(op, lanes) else None
+
+
+def _is_of_any_numbers(op: GraphOp) -> bool:
+    """Whether its dtype does not count: of sums of bytes, for kernels, and of what moves or maps numbers."""
+    is_sum = isinstance(op, ConvOp) and op.to is not None and op.groups.value.data == 1
+    return is_sum or isinstance(op, ElementwiseOp | PadOp | SliceOp | ConcatOp)
 
 
 def _keeps_blocks(op: GraphOp, lanes: int) -> bool:
@@ -130,6 +139,7 @@ def _convolution(
 ) -> Role | None:
     """One group, or depthwise; a first layer reads its few channels from a row-major image.
 
+    A sum of bytes wants its channels side by side, in a block of their own where they are few.
     Weights that are to be filled up, or laid out by lanes (depthwise), must be constant.
     """
     channels, groups = shape_of(op.x)[1], op.groups.value.data
@@ -142,6 +152,8 @@ def _convolution(
     filled = outputs % lanes or (blocked and channels % lanes)
     if (filled or depthwise) and not all(isinstance(v.owner, ConstantOp) for v in op.operands[1:]):
         return None
+    if few and isinstance(op, ConvOp) and op.to is not None and channels % FOUR == 0:
+        return Role(frozenset({0}), result=True)
     if not blocked and (not few or groups > 1):
         return None
     return Role(frozenset({0} if blocked else ()), result=True)

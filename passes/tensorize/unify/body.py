@@ -18,7 +18,7 @@ from inarch.dialects.kernel.body import Body
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.rounding import ROUNDED
-from inarch.ir.types import dtype_of, is_supported
+from inarch.ir.types import dtype_of, i1, is_supported
 from inarch.meaning import Apply, Element, Expression, Number, expression_text
 
 MAX_NODES = 256
@@ -211,6 +211,13 @@ def said(value: SSAValue, reads: int, element: Callable[[int], Element]) -> Expr
             if part is None:
                 return None
             parts.append(part)
+        if isinstance(op, _OF_UNSIGNED):  # buffers are signless
+            kind = op.operands[0].type
+            if not is_supported(kind):
+                return None
+            parts = [
+                part if kind == i1 else Apply(f"u{dtype_of(kind).name}", (part,)) for part in parts
+            ]
         found = Apply(name_of(op), tuple(parts))
         return Apply("rounded", (found,)) if ROUNDED in op.attributes else found
 
@@ -230,7 +237,7 @@ def unsaid(value: SSAValue) -> str | None:
         if _number(op) is not None:
             continue
         kind = op.operands[0].type if op.operands else op.results[0].type
-        is_unsigned = isinstance(op, _OF_UNSIGNED) or of_op(op.name)[1] is False
+        is_unsigned = (isinstance(op, _OF_UNSIGNED) and kind == i1) or of_op(op.name)[1] is False
         if not is_supported(kind) or is_unsigned:
             name = dtype_of(kind).name if is_supported(kind) else str(kind)
             return f"a meaning cannot say {name_of(op)} of {name}"

@@ -61,6 +61,13 @@ class Points:
 
     values: Array
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    def cast(self, dtype: np.dtype[Any]) -> Points:
+        return Points(self.values.astype(dtype))
+
     def __add__(self, other: Points) -> Points:
         return Points(self.values + other.values)
 

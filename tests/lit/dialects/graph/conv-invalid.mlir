@@ -27,6 +27,15 @@ func.func @bools(%x: tensor<1x3x8x8xi1>, %w: tensor<4x3x3x3xi1>) {
 
 // -----
 
+// C1, the bias of narrow integers
+func.func @narrow_bias(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x3x3xi8>, %b: tensor<4xi8>) {
+  // expected-error @below {{'graph.conv' C1: expected factors of i8, ui8, i16, ui16 and a bias of i32, found i8, ui8}}
+  %0 = graph.conv %x, %w bias %b strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 to = i32 : tensor<1x3x8x8xui8>, tensor<4x3x3x3xi8>, tensor<4xi8> -> tensor<1x4x6x6xi32>
+  func.return
+}
+
+// -----
+
 // C1, the bias
 func.func @bias_dtype(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4xf64>) {
   // expected-error @below {{'graph.conv' C1: expected one dtype that is not bool, found f32, f64}}

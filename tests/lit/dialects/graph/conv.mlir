@@ -16,6 +16,14 @@ func.func @everything(%x: tensor<2x4x8x9xf32>, %w: tensor<6x2x3x2xf32>, %b: tens
   func.return
 }
 
+// Narrow integers, whose products are summed up in i32.
+// CHECK-LABEL: func.func @narrow(
+// CHECK-NEXT: %0 = graph.conv %x, %w bias %b strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 to = i32 : tensor<1x3x8x8xui8>, tensor<4x3x3x3xi8>, tensor<4xi32> -> tensor<1x4x6x6xi32>
+func.func @narrow(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x3x3xi8>, %b: tensor<4xi32>) {
+  %0 = graph.conv %x, %w bias %b strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 to = i32 : tensor<1x3x8x8xui8>, tensor<4x3x3x3xi8>, tensor<4xi32> -> tensor<1x4x6x6xi32>
+  func.return
+}
+
 // Any spatial rank.
 // CHECK-LABEL: func.func @ranks(
 // CHECK-NEXT: %0 = graph.conv %x, %w strides = [4] pads = [0, 0] dilations = [1] groups = 1 : tensor<1x2x9xf32>, tensor<4x2x3xf32> -> tensor<1x4x2xf32>

@@ -20,7 +20,7 @@ func.func @result(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>) {
 
 // C1, two dtypes
 func.func @dtypes(%x: tensor<2x3xf32>, %y: tensor<3x4xf64>) {
-  // expected-error @below {{'graph.matmul' C1: expected one dtype that is not bool, found f32 and f64}}
+  // expected-error @below {{'graph.matmul' C1: expected one dtype that is not bool, found f32, f64}}
   %0 = graph.matmul %x, %y : tensor<2x3xf32>, tensor<3x4xf64> -> tensor<2x4xf32>
   func.return
 }
@@ -29,8 +29,26 @@ func.func @dtypes(%x: tensor<2x3xf32>, %y: tensor<3x4xf64>) {
 
 // C1, bool
 func.func @bools(%x: tensor<2x3xi1>, %y: tensor<3x4xi1>) {
-  // expected-error @below {{'graph.matmul' C1: expected one dtype that is not bool, found i1 and i1}}
+  // expected-error @below {{'graph.matmul' C1: expected one dtype that is not bool, found i1}}
   %0 = graph.matmul %x, %y : tensor<2x3xi1>, tensor<3x4xi1> -> tensor<2x4xi1>
+  func.return
+}
+
+// -----
+
+// C1, what narrow integers are summed up in
+func.func @wide(%x: tensor<2x3xui8>, %y: tensor<3x4xi8>) {
+  // expected-error @below {{'graph.matmul' C1: expected to = i32, found i64}}
+  %0 = graph.matmul %x, %y to = i64 : tensor<2x3xui8>, tensor<3x4xi8> -> tensor<2x4xi64>
+  func.return
+}
+
+// -----
+
+// C1, factors that are not narrow
+func.func @factors(%x: tensor<2x3xi32>, %y: tensor<3x4xi8>) {
+  // expected-error @below {{'graph.matmul' C1: expected factors of i8, ui8, i16, ui16, found i32, i8}}
+  %0 = graph.matmul %x, %y to = i32 : tensor<2x3xi32>, tensor<3x4xi8> -> tensor<2x4xi32>
   func.return
 }
 

@@ -19,8 +19,8 @@ kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k
 // -----
 
 // C3, signedness
-// expected-error @below {{'kernel.def' C3: expected operand B of a signless dtype, found ui8}}
-kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : ui8 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+// expected-error @below {{'kernel.def' C3: expected operand C, which is written, of a signless dtype, found ui8}}
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : ui8 read rank 2 align 4>, #kernel.operand<C : ui8 update rank 2 align 4>] needs [] source "x"
 
 // -----
 

@@ -233,3 +233,22 @@ builtin.module attributes {inarch.target = "x86-64-v4"} {
     func.return %1 : tensor<1x3x32x32xf32>
   }
 }
+
+
+// -----
+
+// Sums of bytes: few channels of the image are side by side, in a block of their own, all others in vectors of i32.
+builtin.module attributes {inarch.target = "x86-64-v4"} {
+  // ALWAYS-LABEL: @bytes
+  func.func @bytes(%x: tensor<1x4x30x30xui8>) -> tensor<1x32x26x26xi32> {
+    %w = graph.constant dense<1> : tensor<32x4x3x3xi8>
+    %v = graph.constant dense<1> : tensor<32x32x3x3xi8>
+    // ALWAYS: %[[X:.*]] = graph.relayout %x : {{.*}} -> tensor<1x4x30x30xui8, #graph.layout<block = [0, 4, 0, 0], halo = []>>
+    // ALWAYS: graph.conv %[[X]], %w {{.*}} -> tensor<1x32x28x28xi32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 to = i32 : tensor<1x4x30x30xui8>, tensor<32x4x3x3xi8> -> tensor<1x32x28x28xi32>
+    // ALWAYS: graph.cast {{.*}} -> tensor<1x32x28x28xui8, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+    %1 = graph.cast %0 to ui8 : tensor<1x32x28x28xi32> -> tensor<1x32x28x28xui8>
+    %2 = graph.conv %1, %v strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 to = i32 : tensor<1x32x28x28xui8>, tensor<32x32x3x3xi8> -> tensor<1x32x26x26xi32>
+    func.return %2 : tensor<1x32x26x26xi32>
+  }
+}
