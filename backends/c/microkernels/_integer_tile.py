@@ -59,25 +59,45 @@ def integer_tile(instance: Instance, *, has_dot: bool) -> str:
         f"    uints {each.register} = {first.replace('({})', f'({place})')};"
         for each, place in zip(tile, places, strict=True)
     ]
-    end = [
-        f"    *(intsmem *)({place}) = (ints)({_finished(instance.finish, each)});"
-        for each, place in zip(tile, places, strict=True)
-    ]
+    end: list[str] = []
+    for each, place in zip(tile, places, strict=True):
+        finished = _finished(instance, instance.finish, each, end)
+        end.append(f"    *(intsmem *)({place}) = (ints)({finished});")
     step = _dots(instance, tile) if has_dot else _pairs(instance, tile)
     return function_text(instance, params["VL"], [*begin, *_loops(step), *end])
 
 
-def _finished(finish: Expression | None, each: Accumulator) -> str:
+def _finished(
+    instance: Instance, finish: Expression | None, each: Accumulator, lines: list[str]
+) -> str:
     """What is stored of an accumulator: it, and what the epilogue adds; unsigned, so that it wraps."""
     match finish:
         case Apply(arguments=(a, b)):
-            return f"{_finished(a, each)} + {_finished(b, each)}"
+            return " + ".join(_finished(instance, part, each, lines) for part in (a, b))
         case Number(value=value):
             return f"(uint32_t){int(value)}"
         case Element(operand=operand) if operand != "C":
-            is_vector = any(term.iterator == "l" for index in finish.indices for term in index)
             place = address(finish, each.values)
-            return f"(uints)*(const intsmem *)({place})" if is_vector else f"(uint32_t)*({place})"
+            along = [
+                stride(operand, dimension)
+                for dimension, index in enumerate(finish.indices)
+                if any(term.iterator == "l" for term in index)
+            ]
+            if not along:
+                return f"(uint32_t)*({place})"
+            name, lanes = f"{operand}_{each.register}", instance.params["VL"]
+            # Strides are constants where the function is inlined: one branch is left.
+            lines += [
+                f"    ints {name} = {{0}};",
+                f"    if ({along[0]} == 1) {{",
+                f"        {name} = *(const intsmem *)({place});",
+                "    } else {",
+                f"        for (int64_t lane = 0; lane < {lanes}; lane++) {{",
+                f"            {name}[lane] = ({place})[lane * {along[0]}];",
+                "        }",
+                "    }",
+            ]
+            return f"(uints){name}"
         case _:
             return each.register
 
@@ -130,17 +150,19 @@ def _pairs(instance: Instance, tile: list[Accumulator]) -> list[str]:
             f"const shorts n{v} = (shorts)((ushorts)b{v} << 8) >> 8;",
         ]
     for row in range(0, len(tile), vectors):
+        # Opaque, or gcc 12 masks the number and broadcasts it twice: two more instructions a row.
         lines += [
-            f"{{ const ints e = {_word(tile[row])} - (ints){{0}};",
-            "  const ints even = e & 0x00ff00ff, odd = (ints)((ushorts)e >> 8);",
-            "  uints t;",
+            f"{{ uints e = (uints)({_word(tile[row])} - (ints){{0}});",
+            '  __asm__("" : "+x"(e));',
         ]
-        for v, each in enumerate(tile[row : row + vectors]):
-            for half, part in (("even", "n"), ("odd", "o")):
+        for half, part in (("e & 0x00ff00ffu", "n"), ("(uints)((ushorts)e >> 8)", "o")):
+            lines.append(f"  {{ const uints half = {half}; uints t;")
+            for v, each in enumerate(tile[row : row + vectors]):
                 lines += [
-                    f'  __asm__("vpmaddwd %2, %1, %0" : "=x"(t) : "x"({half}), "x"({part}{v}));',
-                    f"  {each.register} += t;",
+                    f'    __asm__("vpmaddwd %2, %1, %0" : "=x"(t) : "x"(half), "x"({part}{v}));',
+                    f"    {each.register} += t;",
                 ]
+            lines.append("  }")
         lines.append("}")
     return lines
 

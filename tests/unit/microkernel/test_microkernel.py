@@ -298,7 +298,7 @@ COPY = Microkernel(
         ({"dtypes": {"A": "f32"}}, "error: expected dtypes of operands C, A, found A"),
         ({"dtypes": {"A": "f32", "C": "f23"}}, "error: no dtype 'f23' in operand C; did you mean 'f32'?"),
         ({"dtypes": {"A": "f32", "C": "ui8"}},
-         "error: expected a float or a signed integer for operand C, found ui8"),
+         "error: expected a float or a signed integer for operand C, which is written, found ui8"),
         ({"dtypes": {"A": "i8", "C": "i32"}},
          "error: expected a value of i32 for C, found A[i] of i8; cast it: i32(...)"),
         ({"params": {"M": (1,)}}, "error: expected parameters among N, found M"),
