@@ -77,7 +77,3 @@ def _batch(index: Sequence[AffineExpr], shape: Sequence[int]) -> list[AffineExpr
     """How an operand with these batch dimensions is indexed."""
     last = index[len(index) - len(shape) :]
     return [0 if size == 1 else expr for size, expr in zip(shape, last, strict=True)]
-
-
-def _multiply_add(x: Scalar, y: Scalar, acc: Scalar) -> Scalar:
-    return acc + x.cast(acc.dtype) * y.cast(acc.dtype)

@@ -144,15 +144,3 @@ class ConvOp(StructuredOp):
 
     def _groups(self) -> int:
         return self.groups.value.data
-
-
-def _multiply_add(x: Scalar, w: Scalar, acc: Scalar) -> Scalar:
-    return acc + x.cast(acc.dtype) * w.cast(acc.dtype)
-
-
-def _multiply_add_biased(x: Scalar, w: Scalar, _: Scalar, acc: Scalar) -> Scalar:
-    return _multiply_add(x, w, acc)
-
-
-def _add_bias(_x: Scalar, _w: Scalar, bias: Scalar, acc: Scalar) -> Scalar:
-    return acc + bias
