@@ -56,6 +56,10 @@ class IteratorAttr(ParametrizedAttribute):
         """The iterator `label` of `size` points."""
         return _iterator(cls, label, size, kind, mode)
 
+    def of_size(self, size: int) -> IteratorAttr:
+        """The same with so many points."""
+        return IteratorAttr.get(self.label.data, size, self.kind.data, self.mode.data)
+
     @property
     def is_reduction(self) -> bool:
         """Whether the accumulator is carried from point to point, and written behind the last one."""

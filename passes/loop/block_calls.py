@@ -189,8 +189,7 @@ def _blocked(call: CallOp, passing: _Passing, iterations: int) -> Iterator[CallO
     """The call with a loop over blocks outside, and one for the remaining iterations."""
     loop, blocks = passing.loop, passing.trip_count // iterations
     own = list(call.iterators)
-    label, kind, mode = own[loop].label.data, own[loop].kind.data, own[loop].mode.data
-    own[loop] = IteratorAttr.get(label, iterations, kind, mode)
+    own[loop] = own[loop].of_size(iterations)
     forms = [
         Linear(tuple(by), start) for by, start in map(call.offset_of, range(len(call.offsets)))
     ]
@@ -201,6 +200,6 @@ def _blocked(call: CallOp, passing: _Passing, iterations: int) -> Iterator[CallO
     )
     begun = blocks * iterations
     if begun < passing.trip_count:
-        own[loop] = IteratorAttr.get(label, passing.trip_count - begun, kind, mode)
+        own[loop] = own[loop].of_size(passing.trip_count - begun)
         moved = [Linear(f.coefficients, f.constant + begun * f.coefficients[loop]) for f in forms]
         yield in_loops(call, own, moved)

@@ -19,16 +19,14 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import replace_op
 from inarch.ir.index.linear import linear_map
 from inarch.passes.loop.nests.contraction import match_contraction
-from inarch.passes.loop.nests.transform import rebuild, strides_along
+from inarch.passes.loop.nests.transform import at_points, strides_along
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,4 @@ def _split(nest: NestOp, steps: list[int]) -> None:
 
 def _parts(nest: NestOp, steps: list[int]) -> Iterator[NestOp]:
     for starts in product(*(range(step) for step in steps)):
-        iterators = [
-            IteratorAttr.get(i.label.data, len(range(start, size, step)), i.kind.data, i.mode.data)
-            for i, size, start, step in zip(nest.iterators, nest.sizes, starts, steps, strict=True)
-        ]
-        points = [
-            AffineExpr.dimension(at) * step + start
-            for at, (start, step) in enumerate(zip(starts, steps, strict=True))
-        ]
-        yield rebuild(nest, iterators, points)
+        yield at_points(nest, [*map(range, starts, nest.sizes, steps)])

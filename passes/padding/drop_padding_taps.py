@@ -29,7 +29,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from inarch.core.lazy import Array, np
-from inarch.dialects.loop.access import IteratorAttr, WriteAttr, number_of
+from inarch.dialects.loop.access import WriteAttr, number_of
 from inarch.dialects.loop.buffer import ConstantOp, root
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
@@ -41,7 +41,7 @@ from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.contraction import match_contraction
-from inarch.passes.loop.nests.transform import rebuild, strides_along
+from inarch.passes.loop.nests.transform import at_points, strides_along
 from inarch.passes.padding.known_zeros import Margins, zero_margins
 from inarch.passes.tensorize.choose import Prices
 from inarch.passes.tensorize.weigh.cost import PIECE
@@ -308,19 +308,12 @@ def _begin(nest: NestOp) -> NestOp:
 
 def _restricted(nest: NestOp, windows: Sequence[_Window], part: _Part) -> NestOp:
     """The nest over the taps and points of a part."""
-    ranges = {i: (0, size) for i, size in enumerate(nest.sizes)}
+    points = [range(size) for size in nest.sizes]
     for window, group in zip(windows, part, strict=True):
-        ranges[window.tap] = group.taps
+        points[window.tap] = range(*group.taps)
         if window.point is not None:
-            ranges[window.point] = group.points
-    iterators = [
-        IteratorAttr.get(
-            each.label.data, ranges[i][1] - ranges[i][0], each.kind.data, each.mode.data
-        )
-        for i, each in enumerate(nest.iterators)
-    ]
-    shifts = [AffineExpr.dimension(i) + ranges[i][0] for i in range(len(iterators))]
-    return rebuild(nest, iterators, shifts)
+            points[window.point] = range(*group.points)
+    return at_points(nest, points)
 
 
 def _without_finish(nest: NestOp) -> NestOp:

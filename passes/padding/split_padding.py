@@ -18,17 +18,16 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Region
-from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
+from inarch.dialects.loop.access import ReadAttr, WriteAttr
 from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase
 from inarch.ir.index.affine import linear_form
-from inarch.passes.loop.nests.transform import rebuild
+from inarch.passes.loop.nests.transform import at_points
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def _split(nest: NestOp, inside: list[_Range]) -> None:
     parent = nest.parent
     assert parent is not None
     for box, is_border in _boxes(nest.sizes, inside):
-        piece = _piece(nest, box)
+        piece = at_points(nest, [range(*each) for each in box])
         if is_border:
             piece = _constant(piece)
         else:
@@ -95,16 +94,6 @@ def _boxes(sizes: tuple[int, ...], inside: list[_Range]) -> Iterator[tuple[list[
             if start < stop:
                 yield [*inside[:axis], (start, stop), *box[axis + 1 :]], True
     yield list(inside), False
-
-
-def _piece(nest: NestOp, box: list[_Range]) -> NestOp:
-    """The nest over the points of `box` only."""
-    iterators = [
-        IteratorAttr.get(i.label.data, stop - start, i.kind.data, i.mode.data)
-        for i, (start, stop) in zip(nest.iterators, box, strict=True)
-    ]
-    shifts = [AffineExpr.dimension(axis) + start for axis, (start, _) in enumerate(box)]
-    return rebuild(nest, iterators, shifts)
 
 
 def _constant(piece: NestOp) -> NestOp:

@@ -21,7 +21,6 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Operation
-from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr
@@ -33,7 +32,7 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.types import dtype_of, memref
 from inarch.machine.machine import Machine
 from inarch.passes.loop.nests.contraction import match_contraction
-from inarch.passes.loop.nests.transform import rebuild, strides_along
+from inarch.passes.loop.nests.transform import at_points, strides_along
 from inarch.passes.padding.ways import Way, cheapest, copy_nest, free_nests
 from inarch.passes.tensorize.choose import Price, Prices
 from inarch.passes.tensorize.unify.strided import strided_nest
@@ -156,16 +155,10 @@ def _way(nest: NestOp, image: _Image, blocks: int) -> Way:
 
 def _block(nest: NestOp, image: _Image, low: int, high: int) -> Iterator[Operation]:
     """The matrix of some rows of the image, and its product."""
-    iterators = list(nest.iterators)
-    own = iterators[image.outer]
-    iterators[image.outer] = IteratorAttr.get(
-        own.label.data, high - low, own.kind.data, own.mode.data
-    )
-    shifts = [
-        AffineExpr.dimension(at) + (low if at == image.outer else 0) for at in range(len(iterators))
-    ]
-    product = rebuild(nest, iterators, shifts)
-    source, order, count = nest.ins[image.place], image.order, len(iterators)
+    points = [range(size) for size in nest.sizes]
+    points[image.outer] = range(low, high)
+    product = at_points(nest, points)
+    source, order, count = nest.ins[image.place], image.order, len(points)
     element = memref_of(source).element_type
     matrix = AllocOp(memref(element, [product.sizes[at] for at in order]))
     matrix.location = nest.location

@@ -27,6 +27,13 @@ def rebuild(
     return copy
 
 
+def at_points(nest: NestOp, points: Sequence[range]) -> NestOp:
+    """A copy of `nest` over these points of each iterator alone; the caller inserts it."""
+    iterators = [each.of_size(len(own)) for each, own in zip(nest.iterators, points, strict=True)]
+    places = [AffineExpr.dimension(i) * own.step + own.start for i, own in enumerate(points)]
+    return rebuild(nest, iterators, places)
+
+
 def replace_iterators(
     nest: NestOp, iterators: Sequence[IteratorAttr], substitution: Sequence[AffineExpr]
 ) -> None:

@@ -65,9 +65,8 @@ def _written(panels: Panels, begin: int, blocks: int, size: int) -> PackOp:
 
 def _call(call: CallOp, pack: PackOp, made: PackOp, begin: int, blocks: int, size: int) -> CallOp:
     """The call of these panels, which `made` packs from its element 0 on."""
-    panel = call.iterators.data[0]
-    inner = IteratorAttr.get(panel.label.data, size, panel.kind.data, panel.mode.data)
-    iterators = [inner, *call.iterators.data[1:]]
+    panel, *rest = call.iterators
+    iterators = [panel.of_size(size), *rest]
     if blocks > 1:
         iterators.insert(0, IteratorAttr.get(outer_name(call, 0), blocks))
     forms: list[Linear] = []

@@ -9,7 +9,6 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import SSAValue
 
-from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import Bound, ForOp, empty_loop
 from inarch.dialects.loop.memory import buffer_shape, memref_of
@@ -242,10 +241,7 @@ class _Blocks:
             copy.operands = operands
             iterators = list(nest.iterators)
             for axis, count in zip(own, points, strict=False):
-                old = iterators[axis]
-                iterators[axis] = IteratorAttr.get(
-                    old.label.data, count, old.kind.data, old.mode.data
-                )
+                iterators[axis] = iterators[axis].of_size(count)
             copy.iterators = ArrayAttr(iterators)
             at.builder.insert(copy)
 
