@@ -12,10 +12,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from itertools import chain
 from typing import Any
 
-from inarch.core.errors import UnsupportedError, UsageError
+from inarch.core.errors import UnsupportedError, UsageError, needing
 from inarch.core.lazy import Array, np
 from inarch.core.plugins import API_VERSION, Extensions
 
@@ -41,6 +42,8 @@ class DType:
     """Of such a one: its value in `arithmetic`, traced once on a `Scalar` of its bits (`ui16`)."""
     narrow: Callable[[Any], Any] | None = None
     """The bits of the value nearest to a number of `arithmetic`, traced once on a `Scalar` of that."""
+    package: str = ""
+    """What is imported for NumPy to know it: `ml_dtypes`."""
     api: int = API_VERSION
 
     @property
@@ -180,12 +183,15 @@ def _check(thing: object, name: str) -> None:
         raise UsageError(
             f"{begin}: expected the C type of {thing.bits} bits without a sign, found '{thing.c}'"
         )
+    if thing.package:
+        with needing(f"{begin} needs {thing.package}: pip install {thing.package}"):
+            import_module(thing.package)
     try:
         itemsize = np.dtype(thing.numpy).itemsize
     except TypeError:
         raise UsageError(
-            f"{begin}: expected `numpy`, the name of a dtype that NumPy has (import ml_dtypes in the file "
-            f"for more), found '{thing.numpy}'"
+            f"{begin}: expected `numpy`, the name of a dtype that NumPy has (with `package` = 'ml_dtypes' of "
+            f"more), found '{thing.numpy}'"
         ) from None
     if 8 * itemsize != thing.bits:
         raise UsageError(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes  # noqa: F401 - NumPy knows bfloat16 by it
-
 from inarch.core.dtypes import DType
 
 
@@ -33,6 +31,7 @@ DTYPE = DType(
     bits=16,
     onnx=16,
     arithmetic="f32",
+    package="ml_dtypes",
     widen=widen,
     narrow=narrow,
 )

@@ -206,7 +206,7 @@ DTYPE = {}
          "'int8_t'"),
         ('DType("f8E5M2", **given | {"numpy": "float32"})', "expected 8 bits of NumPy's float32, found 32"),
         ('DType("f8E5M2", **given | {"numpy": "f8"*3})', "expected `numpy`, the name of a dtype that NumPy "
-         "has (import ml_dtypes in the file for more), found 'f8f8f8'"),
+         "has (with `package` = 'ml_dtypes' of more), found 'f8f8f8'"),
         ('DType("f8E5M2", **given | {"dlpack": 4})', "expected DLPack's code 12, found 4"),
         ('DType("f8E5M2", **given | {"widen": None})', "expected `widen`, of which its C is made; found "
          "none"),
