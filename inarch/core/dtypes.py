@@ -183,6 +183,13 @@ def _check(thing: object, name: str) -> None:
         raise UsageError(
             f"{begin}: expected the C type of {thing.bits} bits without a sign, found '{thing.c}'"
         )
+    _check_numpy(thing, begin)
+    if thing.dlpack != _STORED[name]:
+        raise UsageError(f"{begin}: expected DLPack's code {_STORED[name]}, found {thing.dlpack}")
+
+
+def _check_numpy(thing: DType, begin: str) -> None:
+    """Raises UsageError where NumPy has no such dtype, or one of other bits."""
     if thing.package:
         with needing(f"{begin} needs {thing.package}: pip install {thing.package}"):
             import_module(thing.package)
@@ -197,8 +204,6 @@ def _check(thing: object, name: str) -> None:
         raise UsageError(
             f"{begin}: expected {thing.bits} bits of NumPy's {thing.numpy}, found {8 * itemsize}"
         )
-    if thing.dlpack != _STORED[name]:
-        raise UsageError(f"{begin}: expected DLPack's code {_STORED[name]}, found {thing.dlpack}")
 
 
 STORED: Extensions[DType] = Extensions(
