@@ -121,7 +121,7 @@ class GraphOp(IRDLOperation, ABC):
 
     @abstractmethod
     def reference(self, *operands: Any, **_: Any) -> Array | tuple[Array, ...]:
-        """The op in NumPy, written independently of its lowering: test oracle and folder.
+        """The op in NumPy: test oracle and folder.
 
         Called with one array per operand; ops name their parameters (hence the open signature).
         """
