@@ -41,6 +41,8 @@ def accepts(op: Operation) -> str | None:
             return f"expected a rank of at most {MAX_RANK}, found {len(shape_of(value))}"
         if not isinstance(kind.encoding, NoneAttr):
             return f"expected a row-major tensor, found the layout {kind.encoding}"
+        if (dtype := tensor_dtype(value)).is_stored:
+            return f"expected a dtype that the engine has, found {dtype.name}"
     if op.name == "graph.softmax" and not shape_of(op.operands[0]):
         return "expected a softmax of rank 1 or more, found a scalar"
     dtypes = {tensor_dtype(value) for value in op.operands}

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from math import prod
 
-from inarch.core.dtypes import DTYPES, DType
+from inarch.core.dtypes import ARITHMETIC, DTYPES, DType
 from inarch.core.errors import InarchError, unknown
 from inarch.runtime.loaders.examplejson.graph import F32, Graph, Node, Tensor, Value, symbol_of
 from inarch.runtime.loaders.examplejson.line import LIMIT, Line, Word
@@ -220,8 +220,8 @@ def _dimension(word: Word, expected: str) -> str:
 
 def _dtype(line: Line) -> DType:
     word = line.take("a dtype")
-    if word.text not in DTYPES:
-        raise line.error(unknown("dtype", word.text[:40], DTYPES).message, word)
+    if word.text not in ARITHMETIC:
+        raise line.error(unknown("dtype", word.text[:40], ARITHMETIC).message, word)
     return DTYPES[word.text]
 
 
