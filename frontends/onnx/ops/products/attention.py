@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from inarch.core.dtypes import float_limits
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import broadcast, shape_of
@@ -144,7 +145,7 @@ def _causal(node: Node, scores: SSAValue) -> SSAValue:
         raise NotSupportedError(f"unidirectional of {steps} steps and {keys} keys")
     node.room(steps, keys, itemsize=1)
     seen = node.constant(np.tri(steps, keys, dtype=np.bool_))
-    least = node.like(float(np.finfo(node.dtype().numpy).min), scores)
+    least = node.like(-float_limits(np.dtype(node.dtype().numpy)).most, scores)
     return node.graph.select(seen, scores, least)
 
 
