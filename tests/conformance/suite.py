@@ -71,8 +71,9 @@ CORRECTED = re.compile(
 """Cases whose data are right in onnx 1.23 and wrong in 1.16: left out below 1.23."""
 
 
-NOISE = re.compile(r"^test_dft_inverse(_opset19)?$")
-"""Cases that expect the rounding errors of another algorithm: 1.9e-7 for what is 0, to within 1e-7."""
+NOISE = re.compile(r"^test_(dft_inverse(_opset19)?|attention_4d_causal_fp16(_expanded)?)$")
+"""Cases that expect the rounding errors of another algorithm: 1.9e-7 for what is 0, to within 1e-7; sums in
+f16, which are 1.4 ulps off, ours 1.1."""
 
 
 @dataclass(frozen=True)
