@@ -27,12 +27,11 @@ from inarch.passes.loop.nests.along import run_along
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction, runs_in_lanes
 from inarch.passes.loop.nests.chains import put_chains_inside
 from inarch.passes.loop.nests.lanes import run_in_lanes
+from inarch.passes.loop.nests.modes import MOST_ACCUMULATORS
 from inarch.passes.loop.nests.transform import read_strides, reorder, strides_along
 
 NEAR = 4
 """Elements, at most, between what neighbouring outputs read for them to become the innermost loop."""
-MAX_ROW_ACCUMULATORS = 4096
-"""Elements of a local accumulator array: 16 KiB of f32 stay in the first-level cache."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class ScheduleNestsPass(ModulePass):
                 continue  # which row is written is anyone's guess: no order is better than the written one
             if nest.has_scan or (nest.has_reduction and len(nest.outs) > 1):
                 _mark_lanes(nest)
-                put_chains_inside(nest, machine, MAX_ROW_ACCUMULATORS)
+                put_chains_inside(nest, machine, MOST_ACCUMULATORS)
                 continue
             if nest.has_reduction:
                 _put_contiguous_innermost(nest)
@@ -97,7 +96,7 @@ def _put_contiguous_innermost(nest: NestOp) -> None:
         return
     if any(iterator.mode.data in ("unroll", "vector") for iterator in nest.iterators):
         return
-    if _accumulators(nest, position) > MAX_ROW_ACCUMULATORS or not _follows(nest, position):
+    if _accumulators(nest, position) > MOST_ACCUMULATORS or not _follows(nest, position):
         return
     order = [i for i in range(len(nest.iterators)) if i != position]
     reorder(nest, [*order, position])
