@@ -47,6 +47,8 @@ class LoopBuilder:
     block: Block
     store: ConstantStore
     location: LocationAttr
+    machine: Machine
+    """Whose caches nests are cut for."""
     buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     destinations: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     places: dict[SSAValue, TensorPlace] = field(default_factory=dict[SSAValue, TensorPlace])
@@ -55,8 +57,6 @@ class LoopBuilder:
         default_factory=dict[tuple[SSAValue, tuple[int, ...]], SSAValue]
     )
     """Constants that were filled up with zeros, by the constant and its new shape."""
-    machine: Machine | None = None
-    """Whose caches nests are cut for; None: any."""
     active: set[tuple[Operation, str]] = field(default_factory=set[tuple[Operation, str]])
     """Ops that are being lowered, and the algorithms."""
 

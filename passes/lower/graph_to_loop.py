@@ -179,8 +179,8 @@ def _lower_body(
 ) -> None:
     source = function.body.block
     module = function.parent_op()
-    machine = machine_of(module) if isinstance(module, ModuleOp) else None
-    builder = LoopBuilder(block, store_of(ctx), function.location, machine=machine)
+    assert isinstance(module, ModuleOp), "functions are in modules"
+    builder = LoopBuilder(block, store_of(ctx), function.location, machine_of(module))
     outputs = block.args[len(source.args) :]
     for old, new in zip(source.args, block.args, strict=False):
         builder.buffers[old] = new

@@ -43,7 +43,7 @@ def _lower(op: Operation, builder: LoopBuilder) -> None:
         _multiply(op, _unfolded(op, first, end, builder), y, first, builder)
 
 
-def _blocks(op: ConvOp, machine: Machine | None) -> Iterator[tuple[int, int]]:
+def _blocks(op: ConvOp, machine: Machine) -> Iterator[tuple[int, int]]:
     """The first row of outputs, and the one after the last, of each block.
 
     The matrix of a block is at most half of a core's part of the caches. More blocks read the weights more
@@ -51,7 +51,7 @@ def _blocks(op: ConvOp, machine: Machine | None) -> Iterator[tuple[int, int]]:
     """
     batch, _, rows, *inner = shape_of(op.out)
     row = batch * math.prod(inner) * math.prod(shape_of(op.w)[1:]) * tensor_dtype(op.x).nbytes
-    at_once = rows if machine is None else max(1, machine.own // 2 // row)
+    at_once = max(1, machine.own // 2 // row)
     count = -(-rows // at_once)
     return pairwise(rows * at // count for at in range(count + 1))
 

@@ -80,7 +80,7 @@ def _lower(op: Operation, builder: LoopBuilder) -> None:
             _sum(op, columns, begin, along, builder)
 
 
-def _blocks(op: ConvTransposeOp, machine: Machine | None) -> Iterator[tuple[int, int]]:
+def _blocks(op: ConvTransposeOp, machine: Machine) -> Iterator[tuple[int, int]]:
     """The first row of outputs, and the one after the last, of each block.
 
     The columns of a block are at most half of the second level of caches.
@@ -93,9 +93,9 @@ def _blocks(op: ConvTransposeOp, machine: Machine | None) -> Iterator[tuple[int,
     return pairwise(rows * at // blocks for at in range(blocks + 1))
 
 
-def _room(machine: Machine | None) -> int:
+def _room(machine: Machine) -> int:
     """Bytes of the columns of a block."""
-    return machine.l2.bytes // 2 if machine is not None else 1 << 62
+    return machine.l2.bytes // 2
 
 
 def _within(phase: Phase, first: int, end: int) -> Phase | None:

@@ -14,21 +14,22 @@ from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.places.topk import TopKOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.nest_spec import NestBuilder, same
+from inarch.machine.machine import Machine
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.ordering import heap, radix
 
 
-def sorts(count: int, k: int, dtype: DType) -> bool:
+def sorts(count: int, k: int, dtype: DType, machine: Machine) -> bool:
     """Whether sorting rows of `count` elements takes less time than a heap of k.
 
-    Nanoseconds, measured: of an element, a digit of a sort takes 5, and so does its key; of each value of a
-    digit, 1. Of a row in no order, k (1 + ln(count / k)) elements come into the heap, each of which takes
-    40, as no processor foresees it, and 14 a level.
+    Of an element, a digit of a sort takes five loads, each of which waits for the one before, and so does its
+    key; each value of a digit takes one. Of a row in no order, k (1 + ln(count / k)) elements come into the
+    heap: eight branches that are not foreseen, and three a level. The others are looked at, five a load.
     """
-    digits = dtype.bits // radix.DIGIT
-    sort = 5 * count * (digits + 1) + digits * (1 << radix.DIGIT)
-    entering = k * (1 + math.log(count / k))
-    return sort < count / 5 + entering * (40 + 14 * math.log2(k))
+    digits, load = dtype.bits // radix.DIGIT, machine.l1.latency
+    sort = load * (5 * count * (digits + 1) + digits * (1 << radix.DIGIT))
+    entering = k * (1 + math.log(count / k)) * (8 + 3 * math.log2(k))
+    return sort < load * count / 5 + machine.branch_miss * entering
 
 
 def _lower(op: Operation, builder: LoopBuilder) -> None:
@@ -46,7 +47,7 @@ def _lower(op: Operation, builder: LoopBuilder) -> None:
     ]
     rows = _moved(builder, x, dtype)
     best, places = (_of_rows(builder, result) for result, _ in results)
-    run = radix.sort if sorts(count, k, dtype) else heap.select
+    run = radix.sort if sorts(count, k, dtype, builder.machine) else heap.select
     run(builder, rows, best, places, dtype, op.takes_largest())
     if inner == 1:
         return

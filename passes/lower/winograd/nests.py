@@ -122,8 +122,7 @@ _MOST_BLOCKS = 8
 
 def _parts(panels: int, weights: int, builder: LoopBuilder) -> list[range]:
     """The panels in blocks that fit into a core's part of the caches, of `weights` bytes in all."""
-    room = builder.machine.own if builder.machine is not None else weights
-    count = max(1, min(panels, -(-weights // max(room, 1)), _MOST_BLOCKS))
+    count = max(1, min(panels, -(-weights // builder.machine.own), _MOST_BLOCKS))
     return [range(*pair) for pair in pairwise(panels * at // count for at in range(count + 1))]
 
 
@@ -133,8 +132,6 @@ def _blocks(scratch: int, images: Sequence[SSAValue], weights: int, builder: Loo
     As many as a core's part of the caches asks for, or half of what x and y take, where that is more; each
     reads the weights again, which are never more than V and P.
     """
-    if builder.machine is None:
-        return 1
     room = max(builder.machine.own, sum(nbytes(memref_of(one)) for one in images) // 2)
     return max(1, min(-(-scratch // room), scratch // weights, _MOST_BLOCKS))
 

@@ -11,6 +11,7 @@ import pytest
 import inarch
 from effort import SOAK, effort
 from inarch.core.dtypes import DTYPES
+from inarch.machine.find import find_machine
 from inarch.passes.lower.ordering.heap import BLOCK
 from inarch.passes.lower.rules.topk import sorts
 
@@ -81,7 +82,8 @@ def test_first_elements_are_those_of_numpy(
     dtype: str, shapes: tuple[tuple[tuple[int, ...], int, int], ...], tmp_path: Path
 ) -> None:
     """Bit for bit, by any number of threads. The gate asks a shape for its largest, the next its smallest."""
-    ways = {sorts(shape[axis], k, DTYPES[dtype]) for shape, axis, k in shapes}
+    machine = find_machine("generic")
+    ways = {sorts(shape[axis], k, DTYPES[dtype], machine) for shape, axis, k in shapes}
     assert ways == ({True, False} if len(shapes) > 1 else {False})
     arguments: list[str] = []
     lines: list[str] = []
