@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from inarch.core.errors import InarchError, InarchWarning, PluginError, UsageError
-from inarch.core.lazy import np
-from inarch.dialects import new_context
+from inarch.core.errors import PluginError, UsageError
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.layout import layout_of
-from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.dialects.loop.buffer import AllocOp
-from inarch.dialects.loop.buffer import ConstantOp as BufferConstantOp
-from inarch.dialects.loop.memory import memref_of, nbytes
-from inarch.dialects.loop.nest import NestOp
-from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.context import store_of
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import remarks_of
-from inarch.ir.target import machine_of
-from inarch.ir.types import memref, mlir_type
 from inarch.passes.graph._asked import graph_ops, mark_asked
 from inarch.passes.lower.algorithm import (
     ATTRIBUTE,
@@ -48,12 +36,8 @@ from inarch.passes.lower.algorithm import (
     policy_of,
     refusal,
 )
-from inarch.passes.lower.builder import LoopBuilder
-from inarch.passes.lower.graph_to_loop import lower_op
-from inarch.passes.lower.physical import TensorPlace
-from inarch.passes.lower.trial import lower_trial
+from inarch.passes.lower.op_prices import OpPrices, bytes_of, left_out
 from inarch.passes.lower.weighed import Algorithms, PriceAll, Weighed
-from inarch.passes.tensorize.choose import KernelTrial, Prices
 from inarch.passes.tuned import choose
 
 _WORTH = 4
@@ -84,15 +68,14 @@ class ChooseAlgorithmPass(ModulePass):
         if not 1 <= self.growth < math.inf:
             raise UsageError(f"{self.name}: growth: expected a number >= 1, found {self.growth}")
         policy = POLICIES.index(policy_of(op))
-        known: dict[object, Weighed] = {}
         facts_of(ctx).put(report := Algorithms())
         every = [
-            (each, _weighed(ctx, op, each, there, policy, known))
+            (each, _weighed(ctx, op, each, there, policy))
             for each in graph_ops(op)
             if (there := dict(algorithms_of(each)))
         ]
         constants = sum(
-            _bytes_of(one.results[0]) for one in op.walk() if isinstance(one, ConstantOp)
+            bytes_of(one.results[0]) for one in op.walk() if isinstance(one, ConstantOp)
         )
         more = max((self.growth - 1) * constants, _LEAST_GROWTH)
         for (each, _), weighed in zip(every, _within(every, more), strict=True):
@@ -129,9 +112,8 @@ def _weighed(
     op: Operation,
     there: dict[str, Algorithm],
     policy: int,
-    known: dict[object, Weighed],
 ) -> list[Weighed]:
-    """Direct and the others. `known`: prices so far; ops that are alike have one price."""
+    """Direct and the others; ops that are alike have one price."""
     asked, store = asked_for(op), store_of(ctx)
     found: list[Weighed] = []
     for name, algorithm in there.items():
@@ -143,7 +125,7 @@ def _weighed(
                 if name != asked:
                     why = _forbidden(bound, policy)
         except PluginError as error:
-            why = _left_out(op, name, error)
+            why = left_out(op, name, error)
         numerics = (bound.policy if bound is not None else None) or ""
         found.append(Weighed(name, bound=str(bound or ""), numerics=numerics, refused=why or ""))
     direct = Weighed(DIRECT, numerics=POLICIES[0])
@@ -153,13 +135,11 @@ def _weighed(
         return [direct, *found]
     weighed: list[Weighed] = []
     for one in (direct, *found):
-        key = (one.name, _key(op))
         if one is not direct and one not in wanted:
             weighed.append(one)
             continue
-        if key not in known:
-            known[key] = priced(ctx, module, op, one)
-        price, own = known[key], {"bound": one.bound, "numerics": one.numerics}
+        price = OpPrices.of(ctx, module).price(op, one.name)
+        own = {"bound": one.bound, "numerics": one.numerics}
         weighed.append(price if price.refused else replace(price, **own, refused=one.refused))
     return weighed
 
@@ -223,81 +203,5 @@ def _refused(one: Weighed, taken: Weighed) -> Weighed:
     return replace(one, refused=f"{mib:.1f} MiB more of constants are over the limit of growth")
 
 
-def _key(op: Operation) -> object:
-    """Equal for ops that cost the same."""
-    values = (*op.operands, *op.results)
-    return (
-        op.name,
-        str(op.properties),
-        asked_for(op),
-        tuple(str(value.type) for value in values),
-        tuple(isinstance(value.owner, ConstantOp) for value in op.operands),
-    )
-
-
 def _first(weighed: list[Weighed], taken: str) -> list[Weighed]:
     return sorted(weighed, key=lambda one: (one.name != taken, bool(one.refused), one.cycles))
-
-
-def priced(ctx: Context, module: ModuleOp, op: Operation, one: Weighed) -> Weighed:
-    """`one` with cost and scratch of its nests, lowered in a program of their own up to `tensorize`."""
-    context = new_context()
-    trial = facts_of(ctx).get(KernelTrial)
-    if trial is not None:
-        facts_of(context).put(trial)
-    try:
-        alone = _alone(op, one.name, module, store_of(context))
-        workspace = sum(nbytes(memref_of(each.results[0])) for each in _allocs(alone))
-        made = [each.results[0] for each in alone.walk() if isinstance(each, BufferConstantOp)]
-        constants = sum(nbytes(memref_of(each)) for each in made if any(each.uses))
-        lower_trial(ctx, context, alone)
-    except InarchError as error:
-        why = _left_out(op, one.name, error) if isinstance(error, PluginError) else error.message
-        return Weighed(one.name, refused=why)
-    nests = [each for each in alone.walk() if isinstance(each, NestOp)]
-    cycles = Prices.of(context, alone).cycles(nests)
-    return Weighed(one.name, cycles, workspace, constants, one.bound)
-
-
-def _left_out(op: Operation, name: str, error: PluginError) -> str:
-    """Why an algorithm whose code fails is not taken, which is a warning; raised where it is asked for."""
-    if name == asked_for(op):
-        raise error
-    warnings.warn(
-        InarchWarning(f"{error.message}; it is not taken", where=error.where), stacklevel=2
-    )
-    return error.message
-
-
-def _allocs(module: ModuleOp) -> list[Operation]:
-    return [each for each in module.walk() if isinstance(each, AllocOp)]
-
-
-def _bytes_of(value: SSAValue) -> int:
-    return math.prod(shape_of(value)) * tensor_dtype(value).nbytes
-
-
-def _alone(op: Operation, name: str, module: ModuleOp, own: ConstantStore) -> ModuleOp:
-    """A program of the op alone, lowered by an algorithm, on buffers in the operands' layouts."""
-    given = [value for value in op.operands if not isinstance(value.owner, ConstantOp)]
-    places = [TensorPlace(shape_of(value), layout_of(value)) for value in dict.fromkeys(given)]
-    types: list[Attribute] = [
-        memref(mlir_type(tensor_dtype(value)), place.physical_shape)
-        for value, place in zip(dict.fromkeys(given), places, strict=True)
-    ]
-    block = Block(arg_types=types)
-    builder = LoopBuilder(block, own, op.location, machine=machine_of(module))
-    for value, argument, place in zip(dict.fromkeys(given), block.args, places, strict=True):
-        builder.buffers[value] = argument
-        if place.layout is not None:
-            builder.places[argument] = place
-    for value in op.operands:
-        if isinstance(value.owner, ConstantOp):
-            held = value.owner.value
-            if isinstance(held, DenseResourceAttr):  # the cost depends on no value
-                own.set(held.resource_handle.data, np.zeros(_bytes_of(value), np.uint8).data)
-            builder.buffers[value] = builder.constant_attr(held)
-    lower_op(op, builder, name)
-    block.add_op(ReturnOp())
-    function = FuncOp("main", (types, []), Region(block))
-    return ModuleOp([function], attributes=dict(module.attributes))

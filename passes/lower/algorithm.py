@@ -336,9 +336,14 @@ def _wrong(op: Operation, builder: LoopBuilder, ops: Sequence[Operation]) -> str
     return None
 
 
+def origin_of(op: Operation, name: str) -> str:
+    """The source of an algorithm's code."""
+    return ALGORITHMS.origin(name_of(op, name)).source
+
+
 def described(op: Operation, name: str) -> str:
     """`'winograd-2x2' [its source]`."""
-    return f"'{name}' [{ALGORITHMS.origin(name_of(op, name)).source}]"
+    return f"'{name}' [{origin_of(op, name)}]"
 
 
 def identity_of(op: Operation, name: str) -> str:

@@ -11,7 +11,16 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.core.errors import UsageError, unknown
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.report.facts import facts_of
-from inarch.ir.target import WITHOUT, demanded_kernels, excluded_kernels, machine_of, target_of
+from inarch.ir.target import (
+    DEMANDED,
+    MACHINE,
+    TARGET,
+    WITHOUT,
+    demanded_kernels,
+    excluded_kernels,
+    machine_of,
+    target_of,
+)
 from inarch.machine.machine_file import machine_text
 from inarch.microkernel.demanded import demanded_of
 from inarch.microkernel.identity import identity_of
@@ -192,17 +201,21 @@ class Prices:
     """What nests take, with the kernels that `tensorize` will give them: what passes before it ask."""
 
     chooser: Chooser
+    asked: object
+    """What they depend on of a program, and of what is loaded."""
 
     @staticmethod
     def of(context: Context, module: ModuleOp) -> Prices:
         """For the module's target and machine; decisions of other compilations are not searched for again."""
         facts = facts_of(context)
-        trial, known = facts.get(KernelTrial), facts.get(Prices)
-        kept, measure = (trial.kept, trial.measure) if trial is not None else (None, None)
-        asked = chooser_of(module, kept=kept, measure=measure, tuned=facts.get(Tuned))
-        if known is not None and known.chooser.context == asked.context:
+        said = [module.attributes.get(name) for name in (TARGET, MACHINE, DEMANDED, WITHOUT)]
+        asked, known = (*said, *MICROKERNELS, *TEMPLATES), facts.get(Prices)
+        if known is not None and known.asked == asked:
             return known
-        facts.put(found := Prices(asked))
+        trial = facts.get(KernelTrial)
+        kept, measure = (trial.kept, trial.measure) if trial is not None else (None, None)
+        chooser = chooser_of(module, kept=kept, measure=measure, tuned=facts.get(Tuned))
+        facts.put(found := Prices(chooser, asked))
         return found
 
     @property
