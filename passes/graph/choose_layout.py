@@ -7,8 +7,9 @@ channels at each pixel. `layout/roles.py` says which ops can work so, `layout/co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -18,16 +19,18 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from inarch.core.dtypes import DTYPES
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
 from inarch.dialects.graph.op import shape_of, tensor_dtype, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.ir.target import machine_of, target_of
 from inarch.passes.graph._asked import layouts_asked
-from inarch.passes.graph.layout.cost import F32_BYTES, Rates, worthwhile
+from inarch.passes.graph.layout.cost import LayoutPrices
 from inarch.passes.graph.layout.guests import Guests
 from inarch.passes.graph.layout.halo import halo_for
 from inarch.passes.graph.layout.roles import Role, roles
+from inarch.passes.lower.op_prices import OpPrices
 from inarch.passes.tuned import choose
 
 BLOCKS, ROWS = "channels in blocks", "row-major"
@@ -55,9 +58,9 @@ class ChooseLayoutPass(ModulePass):
         target = target_of(op)
         if target.architecture == "generic":
             return
-        lanes = target.vector_bytes // F32_BYTES
-        rates = Rates(lanes, machine_of(op))
+        lanes = target.vector_bytes // DTYPES["f32"].nbytes
         guests = Guests(ctx, op, ChooseLayoutPass(always=True))
+        prices = OpPrices.of(ctx, op)
         has_guests = not self.always and guests.are_there
         asked = layouts_asked(op)
         blocked = {each for each, layout in asked.items() if layout == "blocks"}
@@ -74,7 +77,12 @@ class ChooseLayoutPass(ModulePass):
             if isinstance(function, FuncOp) and not _is_foreign(function):
                 for block in function.body.blocks:
                     found = roles(block, lanes, is_left, blocked)
-                    chosen = found if self.always else worthwhile(found, rates, pays)
+                    chosen = found
+                    if found and not self.always:
+                        blocks = partial(layout_for, chosen=found, lanes=lanes)
+                        chosen = LayoutPrices(
+                            prices, target, machine_of(op), found, blocks
+                        ).worthwhile(pays)
                     _Layouts(chosen, lanes).apply(block)
 
     def _blocks(self, ctx: Context, module: ModuleOp, ops: Sequence[Operation], pays: bool) -> bool:
@@ -97,6 +105,15 @@ def _around(ops: Sequence[Operation]) -> list[Operation]:
 def _is_foreign(function: FuncOp) -> bool:
     """Whether a backend compiles it, or it has no body: its tensors are row-major."""
     return function.is_declaration or "compiler" in function.attributes
+
+
+def layout_for(value: SSAValue, chosen: Mapping[Operation, Role], lanes: int) -> LayoutAttr:
+    """Channels in blocks, and the halo that those of `chosen` want which read them."""
+    channels, is_bytes = shape_of(value)[1], tensor_dtype(value).nbytes == 1
+    # Few channels of bytes are read by sums alone: all that follows has whole blocks (`roles`).
+    block = channels if is_bytes and 2 * channels <= lanes else lanes
+    blocks = [block if axis == 1 else 0 for axis in range(len(shape_of(value)))]
+    return LayoutAttr.get(blocks, halo_for(value, chosen))
 
 
 @dataclass
@@ -124,11 +141,7 @@ class _Layouts:
                 Rewriter.replace_value_with_new_type(result, kind)
 
     def _layout(self, value: SSAValue) -> LayoutAttr:
-        channels, is_bytes = shape_of(value)[1], tensor_dtype(value).nbytes == 1
-        # Few channels of bytes are read by sums alone: all that follows has whole blocks (`roles`).
-        block = channels if is_bytes and 2 * channels <= self.lanes else self.lanes
-        blocks = [block if axis == 1 else 0 for axis in range(len(shape_of(value)))]
-        return LayoutAttr.get(blocks, halo_for(value, self.chosen))
+        return layout_for(value, self.chosen, self.lanes)
 
     def _other(self, value: SSAValue) -> SSAValue:
         """`value` in the other layout: blocked if it is row-major; made once, right behind it."""

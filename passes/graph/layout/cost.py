@@ -1,81 +1,146 @@
-"""Where blocked channels pay: connected ops gain what their convolutions save, less the relayouts.
+"""Where blocked channels pay: connected ops gain what windows save, less what their relayouts take.
 
-Cycles of one core: stores of single elements and multiply-adds of vectors, so many of them as the layers of
-ResNet-50 and MobileNetV2 say, each measured alone in both layouts on AMD Zen 4 with AVX-512. What a
-convolution saves goes with its multiply-adds, more so where its windows do not read whole rows; but small
-ones save the transposing of their outputs on the way from registers to memory.
+Ops with windows are lowered alone, once in each layout, and so are relayouts; the cheaper layout is taken.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue, Use
+from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.op import ints, shape_of
+from inarch.dialects.graph.layout import LayoutAttr, with_layout
+from inarch.dialects.graph.op import shape_of, tensor_dtype, tensor_of
+from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
+from inarch.dialects.graph.windows.pool import PoolOp
 from inarch.machine.machine import Machine
+from inarch.machine.target import Target
 from inarch.passes.graph.layout.roles import Role, elements
+from inarch.passes.lower.algorithm import DIRECT
+from inarch.passes.lower.op_prices import OpPrices, key_of_op
 
-RELAYOUT = 1.3
-"""Stores of an element: one side of the copy reads or writes single elements."""
-SAVED = 1.5
-"""Stores of an output of a convolution, at the least."""
-SAVED_WINDOW = 0.2
-"""Of the cycles of the multiply-adds, where windows have several taps."""
-SAVED_POINT = 0.08
-"""The same for windows of one tap."""
-SAVED_SHORT_ROW = 10.0
-"""Stores of an output of a depthwise convolution whose row-major rows do not fill a vector."""
-SAVED_PHASE = 4.0
-"""Stores of an output of a transposed one, at the least: row-major phases write every second pixel."""
-
-
-F32_BYTES = 4
+_PRICED = (ConvOp, ConvTransposeOp, PoolOp)
+"""What is computed otherwise in another layout; the others visit the same elements in either."""
 
 
 @dataclass(frozen=True)
-class Rates:
-    """What the costs are of: vectors of so many f32, on a machine."""
+class LayoutPrices:
+    """What ops take in either layout, where those of `found` may have channels in blocks."""
 
-    lanes: int
+    prices: OpPrices
+    target: Target
     machine: Machine
+    found: Mapping[Operation, Role]
+    layout: Callable[[SSAValue], LayoutAttr]
+    """That of a value which is blocked."""
 
-    @property
-    def store(self) -> float:
-        """Cycles of storing one element."""
-        return self.machine.stores.cycles(F32_BYTES)
+    def worthwhile(
+        self, decide: Callable[[Sequence[Operation], bool], bool]
+    ) -> dict[Operation, Role]:
+        """The roles of the ops in those connected regions that save more than their relayouts cost.
 
-    @property
-    def term(self) -> float:
-        """Cycles of one multiply-add, among those of a vector."""
-        return self.machine.fma.cycles(self.lanes * F32_BYTES) / self.lanes
+        `decide` may say otherwise, of the ops of a region and whether that is so.
+        """
+        regions: defaultdict[Operation, dict[Operation, Role]] = defaultdict(dict)
+        root = _connect(self.found)
+        for op, role in self.found.items():
+            regions[_root(op, root)][op] = role
+        return {
+            op: role
+            for region in regions.values()
+            if decide(list(region), self._pays(region))
+            for op, role in region.items()
+        }
 
+    def _pays(self, region: Mapping[Operation, Role]) -> bool:
+        """Whether the ops take less in blocks, with relayouts into the region and out of it.
 
-def worthwhile(
-    found: Mapping[Operation, Role],
-    rates: Rates,
-    decide: Callable[[Sequence[Operation], bool], bool],
-) -> dict[Operation, Role]:
-    """The roles of the ops in those connected regions that save more than their relayouts cost.
+        Row-major windows are priced, those that take most first, until what is left cannot change that, even
+        if all its multiply-adds were at their best. The kernels of blocks mostly are near that.
+        """
+        alike: defaultdict[object, list[Operation]] = defaultdict(list)
+        for op in region:
+            if isinstance(op, _PRICED):
+                alike[key_of_op(op), self._types(op, region[op])].append(op)
+        left: list[tuple[float, float, int, Operation]] = []
+        for ops in alike.values():
+            blocked = self._cycles_in_blocks(ops[0], region[ops[0]])
+            if math.isinf(blocked):
+                return False
+            left.append((len(ops) * blocked, self._least(ops[0]), len(ops), ops[0]))
+        left.sort(key=lambda one: one[0])
+        saved = -sum(self._cycles(self._relayout(*one)) for one in self._changed(region))
+        while left and saved + sum(count * least - own for own, least, count, _ in left) <= 0:
+            own, _, count, op = left.pop()
+            saved += count * self._cycles(op) - own
+        return bool(left) or saved > 0
 
-    `decide` may say otherwise, of the ops of a region and whether that is so.
-    """
-    regions: defaultdict[Operation, dict[Operation, Role]] = defaultdict(dict)
-    root = _connect(found)
-    for op, role in found.items():
-        regions[_root(op, root)][op] = role
-    return {
-        op: role
-        for region in regions.values()
-        if decide(list(region), _saved(region, rates) > _spent(region, rates))
-        for op, role in region.items()
-    }
+    @staticmethod
+    def _relayout(before: Attribute, after: LayoutAttr | None) -> Operation:
+        return RelayoutOp.to(Block(arg_types=[before]).args[0], after)
+
+    def _least(self, op: Operation) -> float:
+        """Cycles that no layout goes below."""
+        if not isinstance(op, ConvOp):
+            return 0.0
+        width = self.target.vector_bytes
+        terms, lanes = math.prod(shape_of(op.w)[1:]), width // tensor_dtype(op.out).nbytes
+        return elements(op.out) * terms / lanes * self.machine.fma.cycles(width)
+
+    def _cycles(self, op: Operation) -> float:
+        """Of a way that cannot be lowered, infinitely many."""
+        price = self.prices.price(op, DIRECT)
+        return math.inf if price.refused else price.cycles
+
+    def _cycles_in_blocks(self, op: Operation, role: Role) -> float:
+        """Of a copy of the op on blocked values, in no program."""
+        types, results = self._types(op, role)
+        operands = [
+            Block(arg_types=[kind]).args[0] if at in role.operands else value
+            for at, (value, kind) in enumerate(zip(op.operands, types, strict=True))
+        ]
+        copy = type(op).create(
+            operands=operands,
+            result_types=results,
+            properties=dict(op.properties),
+            attributes=dict(op.attributes),
+        )
+        copy.location = op.location
+        cycles = self._cycles(copy)
+        copy.drop_all_references()
+        return cycles
+
+    def _types(self, op: Operation, role: Role) -> tuple[tuple[Attribute, ...], ...]:
+        """Of operands and results."""
+        operands = [
+            self._type(v) if i in role.operands else v.type for i, v in enumerate(op.operands)
+        ]
+        return tuple(operands), tuple(self._type(v) if role.result else v.type for v in op.results)
+
+    def _type(self, value: SSAValue) -> Attribute:
+        return with_layout(tensor_of(value), self.layout(value))
+
+    def _changed(
+        self, region: Mapping[Operation, Role]
+    ) -> Iterator[tuple[Attribute, LayoutAttr | None]]:
+        """The types of values that are needed in the other layout, and which one that is."""
+        into: dict[SSAValue, None] = {}
+        for op, role in region.items():
+            for position in role.operands:
+                value = op.operands[position]
+                if not _made_blocked(value, region) and not isinstance(value.owner, ConstantOp):
+                    into[value] = None
+            for result in op.results if role.result else ():
+                if any(not _takes_blocked(use, region) for use in result.uses):
+                    yield self._type(result), None
+        for value in into:
+            yield value.type, self.layout(value)
 
 
 def _connect(found: Mapping[Operation, Role]) -> dict[Operation, Operation]:
@@ -96,45 +161,6 @@ def _root(op: Operation, root: dict[Operation, Operation]) -> Operation:
     return op
 
 
-def _saved(region: Mapping[Operation, Role], rates: Rates) -> float:
-    kinds = (ConvOp, ConvTransposeOp)
-    return sum(_saved_by(op, rates) for op in region if isinstance(op, kinds))
-
-
-def _saved_by(op: ConvOp | ConvTransposeOp, rates: Rates) -> float:
-    if isinstance(op, ConvTransposeOp):
-        inputs, _, *window = shape_of(op.w)
-        terms = inputs // op.groups.value.data * math.prod(window) / math.prod(ints(op.strides))
-        least, more = SAVED_PHASE * rates.store, SAVED_WINDOW * terms * rates.term
-        return elements(op.out) * max(least, more)
-    return _saved_by_convolution(op, rates)
-
-
-def _saved_by_convolution(op: ConvOp, rates: Rates) -> float:
-    """[outputs, inputs of a group, *window] are the weights: so many terms has an output."""
-    outputs, (_, *terms) = elements(op.out), shape_of(op.w)
-    if terms[0] == 1 and op.groups.value.data > 1:
-        is_short = shape_of(op.out)[-1] < rates.lanes * ints(op.strides)[-1]
-        return outputs * rates.store * (SAVED_SHORT_ROW if is_short else SAVED)
-    part = SAVED_WINDOW if math.prod(terms[1:]) > 1 else SAVED_POINT
-    return outputs * max(SAVED * rates.store, part * math.prod(terms) * rates.term)
-
-
-def _spent(region: Mapping[Operation, Role], rates: Rates) -> float:
-    """Relayouts into the region and out of it, each value once."""
-    changed: set[SSAValue] = set()
-    for op, role in region.items():
-        for position in role.operands:
-            operand = op.operands[position]
-            if not _made_blocked(operand, region):
-                changed.add(operand)
-        for result in op.results:
-            if role.result and any(not _takes_blocked(use, region) for use in result.uses):
-                changed.add(result)
-    moved = sum(elements(value) for value in changed if _moves(value))
-    return moved * RELAYOUT * rates.store
-
-
 def _made_blocked(value: SSAValue, region: Mapping[Operation, Role]) -> bool:
     owner = value.owner
     return isinstance(owner, Operation) and owner in region and region[owner].result
@@ -142,8 +168,3 @@ def _made_blocked(value: SSAValue, region: Mapping[Operation, Role]) -> bool:
 
 def _takes_blocked(use: Use, region: Mapping[Operation, Role]) -> bool:
     return use.operation in region and use.index in region[use.operation].operands
-
-
-def _moves(value: SSAValue) -> bool:
-    """Whether a relayout moves elements: with one pixel, both layouts are the same memory."""
-    return not isinstance(value.owner, ConstantOp) and math.prod(shape_of(value)[2:]) > 1

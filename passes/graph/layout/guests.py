@@ -18,12 +18,12 @@ from xdsl.passes import ModulePass
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise import ElementwiseOp
+from inarch.dialects.graph.op import tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import DEMANDED, ESTIMATED, WITHOUT
-from inarch.passes.graph.layout.cost import F32_BYTES
 from inarch.passes.graph.layout.roles import elements
 from inarch.passes.lower.trial import lower_trial
 from inarch.passes.partition.cut.alone import alone
@@ -76,7 +76,9 @@ class Guests:
             # Its neighbours may be blocked: then its image and its result are copied.
             costs = Costs(rows.chooser.maker.machine)
             moved = elements(op.x) + elements(op.out)
-            own = replace(own, cycles=own.cycles + costs.copy(2 * F32_BYTES * moved))
+            own = replace(
+                own, cycles=own.cycles + costs.copy(2 * tensor_dtype(op.x).nbytes * moved)
+            )
         return own < prices.price(blocked)
 
     def _lowered(
