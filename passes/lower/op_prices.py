@@ -73,8 +73,8 @@ class OpPrices:
         return found
 
     def _address(self, key: object) -> str:
-        passes = [one.pipeline_pass_spec() for one in trial_passes(self.context)]
-        return repr((passes, Prices.of(self.context, self.module).chooser.context, key))
+        passes = ",".join(str(one.pipeline_pass_spec()) for one in trial_passes(self.context))
+        return f"{passes} {Prices.of(self.context, self.module).chooser.context} {key}"
 
     def _kept(self, op: Operation, name: str) -> Store | None:
         """Where prices of other compilations are; None for what is not made of the files of Inarch alone."""
@@ -156,7 +156,7 @@ def key_of_op(op: Operation) -> tuple[object, ...]:
     values = (*op.operands, *op.results)
     return (
         op.name,
-        str(op.properties),
+        tuple(f"{name} = {value}" for name, value in sorted(op.properties.items())),
         asked_for(op),
         tuple(str(value.type) for value in values),
         tuple(isinstance(value.owner, ConstantOp) for value in op.operands),
