@@ -59,7 +59,7 @@ def as_array(value: object, port: Port, role: str) -> Array:
     except (TypeError, ValueError) as error:
         raise ArgumentError(
             f"{role}: expected {port.type}, found a {type(value).__name__}; "
-            f"use np.array(x, dtype=np.{_numpy_name(port)})"
+            f"use np.array(x, dtype={port.dtype.python})"
         ) from error
 
 
@@ -86,7 +86,7 @@ def _from_number(value: float, port: Port, role: str) -> Array:
     if type(value) not in kinds:
         raise ArgumentError(
             f"{role}: expected {port.type}, found a {type(value).__name__}; "
-            f"use np.array(x, dtype=np.{_numpy_name(port)})"
+            f"use np.array(x, dtype={port.dtype.python})"
         )
     with np.errstate(over="ignore"):
         try:
@@ -111,15 +111,14 @@ def check(array: Array, port: Port, role: str) -> None:
     if array.dtype.name != port.dtype.numpy:
         found = f"{_name_of(array)}{list(array.shape)}"
         raise ArgumentError(
-            f"{expected}, found {found}; convert it with x.astype(np.{_numpy_name(port)})"
+            f"{expected}, found {found}; convert it with x.astype({port.dtype.python})"
         )
     if array.shape != port.shape:
         found = f"{_name_of(array)}{list(array.shape)}"
         raise ArgumentError(f"{expected}, found {found}; {_advice(array.shape, port.shape)}")
     if not array.dtype.isnative:
         raise ArgumentError(
-            f"{expected}, found the other byte order; "
-            f"convert it with x.astype(np.{_numpy_name(port)})"
+            f"{expected}, found the other byte order; convert it with x.astype({port.dtype.python})"
         )
     if not flags.c_contiguous:
         raise ArgumentError(
@@ -314,8 +313,3 @@ def _name_of(array: Array) -> str:
         return from_numpy(array.dtype.name).name
     except UnsupportedError:
         return array.dtype.name
-
-
-def _numpy_name(port: Port) -> str:
-    # np.bool is the Python type before NumPy 2.
-    return "bool_" if port.dtype.numpy == "bool" else port.dtype.numpy

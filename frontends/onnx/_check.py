@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from inarch.core.dtypes import DType
+from inarch.core.errors import InarchError
 from inarch.frontends.onnx.contract import Contract
 
 if TYPE_CHECKING:
@@ -35,6 +37,23 @@ def check_node(node: NodeProto, schema: OpSchema, attributes: Mapping[str, Attri
     """Raises InarchError unless the arity and the attributes of `node` fit `schema`."""
     contract = _contract(schema.name, schema.since_version, schema.domain)
     contract.check(len(node.input), len(node.output), attributes)
+
+
+def check_types(schema: OpSchema, dtypes: Sequence[DType | None]) -> None:
+    """Raises InarchError where inputs of one type have several dtypes, one of which is only stored.
+
+    Ops see to all others: what computes with one that is stored is given all in its `arithmetic`.
+    """
+    if not any(dtype is not None and dtype.is_stored for dtype in dtypes):
+        return
+    found: dict[str, DType] = {}
+    for index, dtype in enumerate(dtypes):
+        formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+        if dtype is None or "(" in formal.type_str or not formal.is_homogeneous:
+            continue
+        first = found.setdefault(formal.type_str, dtype)
+        if first != dtype:
+            raise InarchError(f"expected one dtype, found {first.name} and {dtype.name}")
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.builder import Builder
-from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
+from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, check_types, schema_of
 from inarch.frontends.onnx._functions import (
     Body,
     Key,
@@ -190,6 +190,9 @@ class Importer:
         schema = schema_of(proto, opset)
         if schema is not None:
             check_node(proto, schema, attributes)
+            check_types(
+                schema, [tensor_dtype(each) if each is not None else None for each in inputs]
+            )
         converter = converters().get(title)
         control = None if domain else CONTROL.get(proto.op_type)
         if converter is not None or control is not None:

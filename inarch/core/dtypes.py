@@ -88,6 +88,12 @@ class DType:
             return math.inf if self.is_float else 1
         return (1 << (self.bits - (not self.is_unsigned))) - 1
 
+    @property
+    def python(self) -> str:
+        """What names it in Python: `np.float32`, `ml_dtypes.bfloat16`."""
+        # np.bool is the Python type before NumPy 2.
+        return f"{self.package or 'np'}.{'bool_' if self.name == 'i1' else self.numpy}"
+
     def bits_of(self, value: float) -> int:
         """The bits of `value`, rounded to this dtype, as an unsigned integer."""
         return int(self._of(value).view(f"uint{self.bits}"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from inarch.core.cache import replacing
+from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.core.limits import CONSTANT_BYTES
@@ -28,8 +29,8 @@ def read_arrays(path: Path) -> Array | dict[str, Array]:
             _check_sizes(path, file)
             loaded: Any = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
-                return cast("Array", loaded)
-            found = {name: loaded[name] for name in loaded.files}
+                return _known(cast("Array", loaded))
+            found = {name: _known(loaded[name]) for name in loaded.files}
     except InarchError:
         raise
     except OSError as error:
@@ -43,6 +44,15 @@ def read_arrays(path: Path) -> Array | dict[str, Array]:
         if not isinstance(array, np.ndarray):  # NumPy gives what is no array as bytes
             raise _unreadable(path, f"'{name}' is no array")
     return found
+
+
+def _known(array: Array) -> Array:
+    """An array of a dtype that NumPy writes without its name, as bfloat16: of the one that has such bytes."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "V" or array.dtype.names:  # pyright: ignore[reportUnnecessaryIsInstance]
+        return array
+    size = array.dtype.itemsize
+    nameless = [row.numpy for row in DTYPES.values() if row.package and row.nbytes == size]
+    return array.view(nameless[0]) if len(nameless) == 1 else array
 
 
 def array_bytes(array: Array) -> memoryview:

@@ -112,7 +112,7 @@ def checked_inputs(takes: Signature, inputs: Sequence[Array]) -> list[Array]:
         if not isinstance(array, np.ndarray | np.generic):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
                 f"@{takes.name}: expected input {number} to be a NumPy array, found a "
-                f"{type(array).__name__}; use np.array(x, dtype=np.{_numpy_name(wanted.numpy)})"
+                f"{type(array).__name__}; use np.array(x, dtype={wanted.python})"
             )
         same_kind = array.dtype.itemsize == wanted.nbytes and (
             array.dtype.name == wanted.numpy or not (wanted.is_float or is_float_array(array.dtype))
@@ -127,7 +127,3 @@ def checked_inputs(takes: Signature, inputs: Sequence[Array]) -> list[Array]:
         np.ascontiguousarray(array).view(takes.dtypes[position].numpy).reshape(array.shape)
         for array, position in zip(inputs, takes.inputs, strict=True)
     ]
-
-
-def _numpy_name(dtype: str) -> str:
-    return "bool_" if dtype == "bool" else dtype  # np.bool is the Python type before NumPy 2

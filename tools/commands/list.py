@@ -28,9 +28,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         nargs="?",
-        help="one of algorithms, backends, commands, definitions, dialects, executors, frontends, hosts, "
-        "layer-sets, loaders, lowerings, machines, microkernels, onnx-operators, passes, steps, targets, "
-        "templates (default: all)",
+        help="one of algorithms, backends, commands, definitions, dialects, dtypes, executors, frontends, "
+        "functions, hosts, layer-sets, loaders, lowerings, machines, microkernels, onnx-operators, passes, "
+        "steps, targets, templates (default: all)",
     )
     parser.add_argument("--load", **many("FILE", type=Path), help="also load a file")
     parser.add_argument("--json", action="store_true", help="as JSON")

@@ -174,6 +174,44 @@ def test_models_compute_with_it(tmp_path: Path) -> None:
     assert "right: " in _said(tmp_path, ["-m", "inarch", "verify", "model.onnx"])
 
 
+FILES = """
+import ml_dtypes, numpy as np
+np.savez("x.npz", x=np.arange(24).reshape(4, 6).astype(ml_dtypes.bfloat16))
+"""
+
+MOVED = """
+func.func @main(%x: tensor<4x6xbf16> {inarch.name = "x"}) -> (tensor<6x4xbf16> {inarch.name = "y"}) {
+  %y = graph.transpose %x perm = [1, 0] : tensor<4x6xbf16> -> tensor<6x4xbf16>
+  func.return %y : tensor<6x4xbf16>
+}
+"""
+
+MIXED = """
+import onnx
+head = '<ir_version: 8, opset_import: ["": 18]> g (float[2] a, float16[2] b) => (float[2] y)'
+onnx.save(onnx.parser.parse_model(head + "{ y = Add(a, b) }"), "mixed.onnx")
+"""
+
+
+def test_files_and_calls_have_it(tmp_path: Path) -> None:
+    (tmp_path / "moved.mlir").write_text(MOVED)
+    assert not _said(tmp_path, ["-c", FILES])
+    run = ["-m", "inarch", "run", "moved.mlir", "--input", "x.npz"]
+    _said(tmp_path, [*run, "-o", "y.npz"])
+    assert "check y: agrees" in _said(tmp_path, [*run, "--check", "y.npz"])
+    script = "import inarch, numpy as np; inarch.compile('moved.mlir')(np.zeros((4, 6), 'f4'))"
+    assert _said(tmp_path, ["-c", script]).splitlines()[-1] == (
+        "inarch.core.errors.ArgumentError: main: argument 'x': expected bf16[4, 6], found f32[4, 6]; convert "
+        "it with x.astype(ml_dtypes.bfloat16)"
+    )
+
+
+def test_a_model_that_mixes_it_with_others_is_refused(tmp_path: Path) -> None:
+    assert not _said(tmp_path, ["-c", MIXED])
+    said = _said(tmp_path, ["-m", "inarch", "run", "mixed.onnx"])
+    assert said == "mixed.onnx: node 'y' (Add): error: expected one dtype, found f32 and f16\n"
+
+
 @pytest.mark.parametrize(("half", "passed"), [("0x7fff + (bits >> 16 & 1)", 1), ("0x8000", 0)])
 def test_a_kernel_of_it_is_judged_by_numpy(tmp_path: Path, half: str, passed: int) -> None:
     (tmp_path / "to_half.c").write_text(KERNEL.replace("HALF", half))
