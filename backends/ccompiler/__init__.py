@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from inarch.backends.ccompiler._function import OPERATORS, function_text, refusal
-from inarch.backends.ccompiler._macros import HEADER
+from inarch.core.pieces import filled
 from inarch.ir.context import store_of
 from inarch.offload.backend import Backend, Emission, EmitRequest
 
@@ -25,7 +25,7 @@ __all__ = ["BACKEND", "emit_function", "emit_module"]
 
 def emit_function(context: Context, function: FuncOp, symbol: str = "ccompiler_0") -> str:
     """One function on tensors as a C file that defines `symbol`. Raises InarchError at an op."""
-    return HEADER + function_text(function, symbol, store_of(context))
+    return _file(function_text(function, symbol, store_of(context)))
 
 
 def emit_module(context: Context, module: ModuleOp, prefix: str = "ccompiler") -> str:
@@ -34,10 +34,13 @@ def emit_module(context: Context, module: ModuleOp, prefix: str = "ccompiler") -
     Raises InarchError at an op.
     """
     functions = [op for op in module.body.ops if isinstance(op, FuncOp) and op.body.blocks]
-    return HEADER + "".join(
-        function_text(function, f"{prefix}_{number}", store_of(context))
-        for number, function in enumerate(functions)
-    )
+    store = store_of(context)
+    return _file(*(function_text(f, f"{prefix}_{n}", store) for n, f in enumerate(functions)))
+
+
+def _file(*functions: str) -> str:
+    """What every file begins with, includes and the macros that ops are uses of, and functions."""
+    return filled("inarch.backends.ccompiler", "macros.h") + "".join(functions)
 
 
 def _emit(request: EmitRequest) -> Emission:
@@ -46,7 +49,7 @@ def _emit(request: EmitRequest) -> Emission:
         function_text(function, symbol, store)
         for function, symbol in zip(request.functions, request.names(), strict=True)
     ]
-    return Emission(format="c", symbols=request.names(), text=HEADER + "".join(texts))
+    return Emission(format="c", symbols=request.names(), text=_file(*texts))
 
 
 def _accepts(op: Operation) -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from inarch.benchmark.harness import Harness
 from inarch.core.lazy import np
+from inarch.core.pieces import filled
 from inarch.core.scratch import scratch
 from inarch.machine.toolchain import compile_library
 from inarch.verification.subject import Subject, program
@@ -22,41 +23,6 @@ _CHUNK = 12
 """Members in one translation unit: they compile in parallel."""
 _SECONDS = 4e-4
 """What a measurement takes, about: short enough to fall between interrupts."""
-
-_LIMITS = """
-#include <stdint.h>
-typedef float vec __attribute__((vector_size(%(bytes)d)));
-typedef float mem __attribute__((vector_size(%(bytes)d), aligned(4), may_alias));
-#define EXPORT __attribute__((visibility("default")))
-
-/* One addition a cycle, each waiting for the one before. */
-EXPORT int64_t clock_cycles(int64_t rounds)
-{
-    int64_t x = 0;
-    for (int64_t n = 0; n < rounds; n++) {
-        x += 1; __asm__ volatile("" : "+r"(x)); x += 1; __asm__ volatile("" : "+r"(x));
-        x += 1; __asm__ volatile("" : "+r"(x)); x += 1; __asm__ volatile("" : "+r"(x));
-    }
-    return x;
-}
-
-EXPORT float read_all(const float *from, int64_t floats, int64_t passes)
-{
-    vec a = {0}, b = {0}, c = {0}, d = {0};
-    const int64_t step = %(lanes)d;
-    for (int64_t pass = 0; pass < passes; pass++) {
-        for (int64_t n = 0; n + 4 * step <= floats; n += 4 * step) {
-            a += *(const mem *)(from + n);
-            b += *(const mem *)(from + n + step);
-            c += *(const mem *)(from + n + 2 * step);
-            d += *(const mem *)(from + n + 3 * step);
-        }
-        __asm__ volatile("" ::: "memory");
-    }
-    a += b + c + d;
-    return a[0];
-}
-"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +44,7 @@ class Bench:
     def __init__(self, subjects: Sequence[Subject], folder: Path, nbytes: int) -> None:
         target = subjects[0].instance.target
         width = target.vector_bytes
-        units = {"limits.c": _LIMITS % {"bytes": width, "lanes": width // 4}}
+        units = {"limits.c": filled("inarch.benchmark", "limits.c", bytes=width, lanes=width // 4)}
         for first in range(0, len(subjects), _CHUNK):
             units[f"members{first}.c"] = program(subjects[first : first + _CHUNK], first)
         path = folder / "members.so"

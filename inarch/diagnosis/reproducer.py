@@ -21,58 +21,12 @@ from xdsl.context import Context
 from inarch import __version__
 from inarch.core.lazy import Array
 from inarch.core.npz import write_npz
+from inarch.core.pieces import filled
 from inarch.diagnosis.folders import copied, new_folder
 from inarch.diagnosis.slices import Slice
 from inarch.frontends.mlir import resource_keys, write_resources
 from inarch.ir.text import print_module
 from inarch.passes.lower.algorithm import selections_of
-
-SCRIPT = '''"""{summary}
-
-Exit code: 0 when the compiled program is right, 1 when it is wrong, or crashes. The code runs in a process of
-its own; with the argument `here` in this one, for a debugger.
-"""
-
-import sys
-from pathlib import Path
-
-import numpy as np
-
-import inarch
-from inarch.core.rounding import distance
-from inarch.diagnosis.contained import CrashError, run_contained
-from inarch.tools.extensions import load_files
-
-HERE = Path(__file__).resolve().parent
-LOAD = {load!r}  # files of --load
-KEYWORDS = {keywords!r}
-FILES = {files!r}  # those that KEYWORDS name
-
-load_files([HERE / name for name in LOAD])
-KEYWORDS |= {{key: [str(HERE / name) for name in names] for key, names in FILES.items()}}
-KEYWORDS |= {{key: KEYWORDS[key][0] for key in FILES if key != "records"}}
-inputs, expected, allowed = (
-    dict(np.load(HERE / f"{{name}}.npz")) for name in ("inputs", "expected", "allowed")
-)
-module = inarch.compile(HERE / {program!r}, **KEYWORDS)
-try:
-    found = module.run(inputs) if "here" in sys.argv else run_contained(module, inputs, {seconds})
-except CrashError as error:
-    print(f"the compiled code {{error}}")
-    print("wrong")
-    sys.exit(1)
-failed = False
-for name, wanted in expected.items():
-    wrong = distance(wanted, found[name]) > allowed[name]
-    if wrong.any():
-        at = tuple(np.argwhere(wrong)[0])
-        place = [int(i) for i in at]
-        told = f"expected {{wanted[at]:.9g}}, found {{found[name][at]:.9g}}"
-        print(f"{{name}}{{place}}: {{told}} ({{wrong.sum()}} differ)")
-        failed = True
-print("wrong" if failed else "right")
-sys.exit(failed)
-'''
 
 START_SECONDS = 120.0
 """Beside what the code may take: starting Python, and compiling."""
@@ -127,12 +81,14 @@ def write_reproducer(folder: Path, shown: Shown, context: Context) -> Path:
             if named and all(path.is_file() for path in named):
                 files[key] = copied(named, made / "files")
                 del keywords[key]
-        script = SCRIPT.format(
+        script = filled(
+            "inarch.diagnosis",
+            "reproduce.py.tmpl",
             summary=shown.summary,
-            keywords=keywords,
-            load=copied(shown.load, made / "load"),
-            files=files,
-            program=program,
+            keywords=repr(keywords),
+            load=repr(copied(shown.load, made / "load")),
+            files=repr(files),
+            program=repr(program),
             seconds=math.ceil(shown.seconds),
         )
         (made / "reproduce.py").write_text(script)

@@ -14,9 +14,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from inarch.core.spent import processor_seconds
 from inarch.fuzz import SECONDS
 from inarch.fuzz.child import STATUS, write_seeds
+from inarch.testing.spent import processor_seconds
 
 STUCK_SECONDS = 2 * SECONDS
 """Of processor time. A child whose case does not end then is in C code, and killed."""

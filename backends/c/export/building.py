@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from string import Template
+from functools import partial
 
 from inarch.backends.entries import Entry
 from inarch.core.errors import UnsupportedError
+from inarch.core.pieces import filled as filled_of
 from inarch.machine.target import Target
+
+filled = partial(filled_of, "inarch.backends.c.export")
+"""A file of this folder, or a piece of it, filled in."""
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,3 @@ def _of_cmake(library: str) -> str:
 
 def _filled(name: str, **values: str) -> str:
     return filled(f"{name}.tmpl", **values)
-
-
-def filled(template: str, **values: str) -> str:
-    """The file `template` of this folder, filled in."""
-    return _template(template).substitute(values)
-
-
-@cache
-def _template(name: str) -> Template:
-    return Template(files("inarch.backends.c.export").joinpath(name).read_text())

@@ -34,26 +34,10 @@ def main_text(
         functions=text,
         option=" %s" if several else "",
         name=", f->name" if several else "",
-        choose=_CHOOSE if several else "",
+        choose=filled("hosted.c.tmpl", "CHOOSE") if several else "",
         bind=bind,
-        most=str(max(1, *(len(entry.ports) for entry in functions))),
+        most=max(1, *(len(entry.ports) for entry in functions)),
     )
-
-
-_CHOOSE = """\
-    if (count < 2) {
-        return usage(arguments[0]);
-    }
-    f = NULL;
-    for (size_t n = 0; n < sizeof(functions) / sizeof(functions[0]); n++) {
-        f = strcmp(arguments[1], functions[n].name) == 0 ? &functions[n] : f;
-    }
-    if (f == NULL) {
-        fail(arguments[1], "no function of this name", NULL);
-        return usage(arguments[0]);
-    }
-    paths++;
-"""
 
 
 def _row(port: Port) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from string import Template
 from typing import BinaryIO
 
 from inarch.backends.c.assemble import model_flags
@@ -14,7 +13,7 @@ from inarch.backends.c.export.building import Building, filled
 from inarch.backends.c.export.program import main_text
 from inarch.backends.c.offloaded import INCLUDE, linked_units
 from inarch.backends.c.text import INDENT, comment, identifier
-from inarch.backends.c.write.abi.model_text import PUBLIC, PUBLIC_FUNCTION
+from inarch.backends.c.write.abi.model import public_text
 from inarch.backends.entries import Entry
 from inarch.backends.host import Export, ExportRequest, Writer
 from inarch.ir.target import target_of
@@ -23,70 +22,6 @@ from inarch.microkernel.code import link_libraries
 _ATTRIBUTES = re.compile(r"\b(INARCH_C|INARCH_PUBLIC|INARCH_BASELINE) ")
 
 _KINDS = {0: "INARCH_INT", 1: "INARCH_UINT", 2: "INARCH_FLOAT", 6: "INARCH_BOOL"}
-
-_HEADER = """\
-/* ${prefix}: made by Inarch for ${target}. The calls are those of inarch.h, from any number of threads.
- *
- *   if (${prefix}_bind(${weights}, NULL, 0) != INARCH_OK) {
- *       puts(${prefix}_last_error());
- *   }
-${functions} */
-#ifndef ${guard}_H
-#define ${guard}_H
-
-#include "inarch.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-${data}${prototypes}
-#ifdef __cplusplus
-}
-#endif
-
-#endif
-"""
-
-_DATA = """
-/* weights.S, which is ${prefix}.bin. Others of the same size may be bound instead. */
-#define ${guard}_WEIGHTS_BYTES ${bytes}
-extern const unsigned char ${prefix}_weights[${guard}_WEIGHTS_BYTES];
-"""
-
-_BIND = """\
-    if (${prefix}_bind(${weights}, NULL, 0) != INARCH_OK) {
-        return fail(arguments[0], ${prefix}_last_error(), NULL);
-    }
-"""
-
-_INVOKE = """\
-static int invoke${number}(void **buffers)
-{
-${shapes}    DLTensor args[${slots}];
-${arguments}    if (${stem}(args, ${count}) != INARCH_OK) {
-        return fail("${prefix}", ${prefix}_last_error(), NULL);
-    }
-    return 0;
-}
-"""
-
-_TENSOR = """\
-/* Row-major numbers in this process's memory. */
-static DLTensor tensor(void *data, int code, int bits, int32_t rank, int64_t *shape)
-{
-    DLTensor made;
-    memset(&made, 0, sizeof(made));
-    made.data = data;
-    made.device.device_type = INARCH_CPU;
-    made.dtype.code = (uint8_t)code;
-    made.dtype.bits = (uint8_t)bits;
-    made.dtype.lanes = 1;
-    made.ndim = rank;
-    made.shape = shape;
-    return made;
-}
-
-"""
 
 
 def hosted(program: CProgram, request: ExportRequest) -> Export:
@@ -123,7 +58,7 @@ def hosted(program: CProgram, request: ExportRequest) -> Export:
             prefix,
             program.functions,
             partial(_invoke, program),
-            Template(_BIND).substitute(prefix=prefix, weights=weights),
+            filled("hosted.c.tmpl", "BIND", prefix=prefix, weights=weights),
         ),
     }
     building = Building(
@@ -168,13 +103,19 @@ def _header(program: CProgram, target: str, guard: str, weights: str) -> str:
             kind = "in" if number < len(entry.inputs) else "out"
             lines += f" *   {number} {kind} {comment(str(port))[3:-3]}\n"
     stems = [_stem(program, entry) for entry in program.functions]
-    text = Template(PUBLIC).substitute(prefix=program.prefix)
-    text += "".join(Template(PUBLIC_FUNCTION).substitute(stem=stem) for stem in stems)
+    text = public_text(program.prefix, stems)
     data = ""
     if program.weights is not None:
-        values = {"prefix": program.prefix, "guard": guard, "bytes": program.weights_bytes}
-        data = Template(_DATA).substitute(values)
-    return Template(_HEADER).substitute(
+        data = filled(
+            "hosted.c.tmpl",
+            "DATA",
+            prefix=program.prefix,
+            guard=guard,
+            bytes=program.weights_bytes,
+        )
+    return filled(
+        "hosted.c.tmpl",
+        "HEADER",
         prefix=program.prefix,
         target=target,
         guard=guard,
@@ -196,7 +137,9 @@ def _invoke(program: CProgram, number: int, entry: Entry) -> str:
         kind = f"{_KINDS[dtype.dlpack]}, {dtype.bits}, {len(port.shape)}"
         arguments += f"{INDENT}args[{i}] = tensor(buffers[{i}], {kind}, {shape});\n"
     has_first = number == next((n for n, f in enumerate(program.functions) if f.ports), None)
-    return (_TENSOR if has_first else "") + Template(_INVOKE).substitute(
+    return (filled("hosted.c.tmpl", "TENSOR") if has_first else "") + filled(
+        "hosted.c.tmpl",
+        "INVOKE",
         number=number,
         shapes=shapes,
         slots=max(1, len(entry.ports)),

@@ -13,7 +13,8 @@ import pytest
 import inarch
 from effort import effort
 from inarch.backends.c import CProgram, emit, weights_image
-from inarch.backends.c.write.abi.cpu import BASELINE, CPUID, cpu_check
+from inarch.backends.c.write.abi.cpu import CPUID, cpu_check
+from inarch.backends.c.write.abi.library_text import abi_text
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
@@ -161,7 +162,9 @@ int main(void)
 @X86
 def test_the_answers_are_those_of_the_system(tmp_path: Path) -> None:
     """Of all features at once: what Linux lists in /proc/cpuinfo, and what C finds, are the same."""
-    (tmp_path / "ask.c").write_text(_ASK % (BASELINE, cpu_check(CPUID, "static ")))
+    (tmp_path / "ask.c").write_text(
+        _ASK % (abi_text("cpu.c", "BASELINE"), cpu_check(CPUID, "static "))
+    )
     command = [*find_compiler().command, "-O2", "-Wall", "-Werror", "ask.c", "-o", "ask"]
     subprocess.run(command, check=True, cwd=tmp_path)
     done = subprocess.run([str(tmp_path / "ask")], capture_output=True, text=True, check=False)

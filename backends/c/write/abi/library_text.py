@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from importlib.resources import files
-from string import Template
+from functools import cache, partial
 
 from inarch.artifact.manifest import ABI
 from inarch.backends.c.offloaded import INCLUDE
-from inarch.backends.c.write.abi.cpu import BASELINE
+from inarch.core.pieces import filled
+
+abi_text = partial(filled, "inarch.backends.c.write.abi")
+"""The C of a file, or of a piece of it, that is beside this one."""
 
 _HIDDEN = '__attribute__((visibility("hidden"))) '
 _COMMENT = re.compile(r"[ \t]*/\*.*?\*/", re.DOTALL)
-_NOTHING_BEFORE_THE_CPU_IS_KNOWN = """
-INARCH_BASELINE ${linkage}int32_t inarch_check_cpu(void)
-{
-    return 0;
-}
-"""
 _PARTS = ("arguments.c", "workspaces.c", "state.c", "run.c")
 
 
@@ -36,28 +31,26 @@ def types_text() -> str:
     )
 
 
-def _resource(name: str, linkage: str, **values: str) -> str:
-    text = files("inarch.backends.c.write.abi").joinpath(name).read_text()
-    return "\n" + Template(text).substitute(linkage=linkage, **values)
+def _whole(name: str, **values: str) -> str:
+    return "\n" + abi_text(name, **values)
 
 
 def environment_text() -> str:
     """What entries, and parts of loops, begin and end with: the thread's floating-point environment."""
-    return _resource("environment.c", "")
+    return _whole("environment.c")
 
 
 def internal_text(*, shared: bool) -> str:
     """What the library is inside, for `model.c`. `shared`: its functions are in a unit of their own."""
     linkage = _HIDDEN if shared else "static "
     variable = f"{_HIDDEN}extern __thread" if shared else "static __thread"
-    return BASELINE + _resource(
-        "internal.h", linkage, variable=f"{variable} inarch_thread inarch_here;"
-    )
+    variable = f"{variable} inarch_thread inarch_here;"
+    return abi_text("cpu.c", "BASELINE") + _whole("internal.h", linkage=linkage, variable=variable)
 
 
 def library_text(cpu: str, *, shared: bool) -> str:
     """Those functions, behind `internal_text`; `cpu` is C of `inarch_check_cpu`, or empty."""
     linkage = "" if shared else "static "
     text = "\n__thread inarch_thread inarch_here;\n" if shared else ""
-    text += "".join(_resource(name, linkage) for name in _PARTS)
-    return text + (cpu or Template(_NOTHING_BEFORE_THE_CPU_IS_KNOWN).substitute(linkage=linkage))
+    text += "".join(_whole(name, linkage=linkage) for name in _PARTS)
+    return text + (cpu or abi_text("cpu.c", "NO_CHECK", linkage=linkage))

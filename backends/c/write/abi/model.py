@@ -6,9 +6,8 @@ and then found in the cache. The codes that functions return are those of `inarc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from string import Template
 
 from inarch.artifact.index import dtype_number
 from inarch.artifact.manifest import Import, Port
@@ -17,7 +16,7 @@ from inarch.backends.c.plan.program import aligned
 from inarch.backends.c.plan.weights import Weights
 from inarch.backends.c.text import INDENT, string
 from inarch.backends.c.write.abi.fallback import fallback_text
-from inarch.backends.c.write.abi.library_text import internal_text, types_text
+from inarch.backends.c.write.abi.library_text import abi_text, internal_text, types_text
 from inarch.backends.c.write.abi.linked import (
     explained_text,
     has_states,
@@ -25,19 +24,6 @@ from inarch.backends.c.write.abi.linked import (
     linked_bind_text,
     linked_text,
 )
-from inarch.backends.c.write.abi.model_text import (
-    BIND,
-    CALL_CHECKED,
-    ENTRY,
-    IMPORTS,
-    LINKED,
-    OWN_ENTRY,
-    PUBLIC,
-    PUBLIC_FUNCTION,
-    TABLES,
-)
-from inarch.backends.c.write.abi.threads import NO_POOL, POOL
-from inarch.backends.c.write.abi.tvm_ffi import OWN
 from inarch.backends.entries import Entry
 
 _CPU = 1
@@ -61,8 +47,10 @@ class Described:
     """Whether it shares iterations of loops among threads."""
 
 
-def _fill(template: str, values: Mapping[str, object]) -> str:
-    return Template(template).substitute({key: str(value) for key, value in values.items()})
+def public_text(prefix: str, stems: Iterable[str]) -> str:
+    """The prototypes of the public functions."""
+    text = abi_text("model.c", "PUBLIC", prefix=prefix)
+    return text + "".join(abi_text("model.c", "PUBLIC_FUNCTION", stem=stem) for stem in stems)
 
 
 def declarations_text(library: Described, *, shared: bool) -> str:
@@ -70,8 +58,7 @@ def declarations_text(library: Described, *, shared: bool) -> str:
     return (
         types_text()
         + internal_text(shared=shared)
-        + _fill(PUBLIC, {"prefix": library.prefix})
-        + "".join(_fill(PUBLIC_FUNCTION, {"stem": stem}) for stem in library.stems)
+        + public_text(library.prefix, library.stems)
         + ("" if library.functions else "/* no public functions */\n")
     )
 
@@ -82,7 +69,7 @@ def imports_text(library: Described, *, checked: bool) -> str:
     if not imports:
         return ""
     text = "".join(
-        _fill(LINKED, {"backend": slot.linked, "symbol": slot.name})
+        abi_text("model.c", "LINKED", backend=slot.linked, symbol=slot.name)
         for slot in imports
         if slot.linked is not None
     )
@@ -91,19 +78,18 @@ def imports_text(library: Described, *, checked: bool) -> str:
     rows = [f"{{{slot.name if slot.linked else 'NULL'}, NULL}}" for slot in imports]
     values = f" = {{{', '.join(rows)}}}" if any(slot.linked for slot in imports) else ""
     text += hooks_text(imports)
-    text += _fill(
-        IMPORTS,
-        {
-            "count": len(imports),
-            "names": names,
-            "owners": owners,
-            "prefix": library.prefix,
-            "values": values,
-            "explained": explained_text(imports),
-        },
+    text += abi_text(
+        "model.c",
+        "IMPORTS",
+        count=len(imports),
+        names=names,
+        owners=owners,
+        prefix=library.prefix,
+        values=values,
+        explained=explained_text(imports),
     )
     text += linked_text(library.prefix, imports) + fallback_text(library.prefix, imports)
-    return text + (CALL_CHECKED if checked else "")
+    return text + (abi_text("model.c", "CALL_CHECKED") if checked else "")
 
 
 def entries_text(library: Described, embedded: str | None, *, shared: bool) -> str:
@@ -142,11 +128,15 @@ def entries_text(library: Described, embedded: str | None, *, shared: bool) -> s
         "bind_begin": "inarch_linked_bind(" if has_own else "",
         "bind_end": ")" if has_own else "",
     }
-    text = _fill(TABLES, values) + (OWN if finds and functions else "")
+    text = abi_text("model.c", "TABLES", **values)
+    text += abi_text("model.c", "OWN") if finds and functions else ""
     for index, stem in enumerate(library.stems):
-        text += _fill(OWN_ENTRY if finds else ENTRY, {"stem": stem, "index": index})
+        text += abi_text("model.c", "OWN_ENTRY" if finds else "ENTRY", stem=stem, index=index)
     text += linked_bind_text(library.prefix, library.imports)
-    return text + _fill(BIND + (POOL if library.has_pool else NO_POOL), values)
+    text += abi_text("model.c", "BIND", **values)
+    return text + abi_text(
+        "model.c", "POOL" if library.has_pool else "NO_POOL", prefix=library.prefix
+    )
 
 
 def _tables(library: Described) -> str:

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from inarch.core.spent import processor_seconds
 from inarch.testing.generate.check.worker import Job
+from inarch.testing.spent import processor_seconds
 
 LIBRARIES = 16
 """Of one worker: its start takes as long as one of them, and memory grows with their number."""
