@@ -20,52 +20,32 @@ from inarch.backends.c.write.value.ordered import ordered_texts
 from inarch.backends.c.write.value.several import several_texts
 from inarch.backends.c.write.value.stored import conversion_texts
 from inarch.core.dtypes import DTYPES, DType
+from inarch.core.pieces import filled
 
 _FLOATS = (DTYPES["f32"], DTYPES["f64"])
 _SIGNED = tuple(DTYPES[f"i{bits}"] for bits in (8, 16, 32, 64))
 _UNSIGNED = tuple(DTYPES[f"ui{bits}"] for bits in (8, 16, 32, 64))
 
 
-def _ordered(dtype: DType, name: str, sign: str) -> str:
-    kind = dtype.c
-    return f"""
-static inline {kind} inarch_{name}_{dtype.name}({kind} a, {kind} b)
-{{
-    return ((a {sign} b) | (a != a)) ? a : b; /* NaN when either is */
-}}
-"""
-
-
-def _bounded(dtype: DType, name: str, sign: str) -> str:
-    """One comparison, which gcc makes vectors of in chains where it does not of the two of `_ordered`."""
-    kind = dtype.c
-    return f"""
-static inline {kind} inarch_{name}_{dtype.name}({kind} x, {kind} bound)
-{{
-    return x {sign} bound ? bound : x; /* NaN stays, and a zero its sign; the bound is a number */
-}}
-"""
+def _text(piece: str, dtype: DType, **values: object) -> str:
+    return filled(
+        "inarch.backends.c.write.value", "math.c", piece, kind=dtype.c, dtype=dtype.name, **values
+    )
 
 
 def _divide(dtype: DType, name: str, operator: str) -> str:
     """Division and remainder: by zero 0; the lowest by -1 wraps."""
-    kind, title = dtype.c, f"inarch_{name}_{dtype.name}"
     by_minus_one = ""
     if not dtype.is_unsigned:
         wide = "u" if dtype.bits <= 32 else "ull"
-        result = f"({kind})(0{wide} - ({DTYPES[f'u{dtype.name}'].c})a)" if name == "div" else "0"
+        unsigned = DTYPES[f"u{dtype.name}"].c
+        result = f"({dtype.c})(0{wide} - ({unsigned})a)" if name == "div" else "0"
         by_minus_one = f"b == -1 ? {result} : "
-    return f"""
-static inline {kind} {title}({kind} a, {kind} b)
-{{
-    return b == 0 ? 0 : {by_minus_one}({kind})(a {operator} b); /* never traps */
-}}
-"""
+    return _text("divide", dtype, name=name, operator=operator, by_minus_one=by_minus_one)
 
 
 def _round_divide(dtype: DType, name: str) -> str:
     """Division towards minus (`floor`) or plus (`ceil`) infinity, on top of the guarded one."""
-    kind, title = dtype.c, f"inarch_{name}_{dtype.name}"
     plain = f"inarch_div_{dtype.name}(a, b)"
     if dtype.is_unsigned:
         adjust = f"{plain} + (b != 0 && a % b != 0)"
@@ -73,16 +53,12 @@ def _round_divide(dtype: DType, name: str) -> str:
         differ = "(a < 0) != (b < 0)" if name == "floordiv" else "(a < 0) == (b < 0)"
         sign = "-" if name == "floordiv" else "+"
         adjust = f"{plain} {sign} (inarch_rem_{dtype.name}(a, b) != 0 && {differ})"
-    return f"""
-static inline {kind} {title}({kind} a, {kind} b)
-{{
-    return ({kind})({adjust});
-}}
-"""
+    return _text("round_divide", dtype, name=name, adjust=adjust)
 
 
 def _convert(source: DType, target: DType) -> str:
     """Float to integer: towards zero, saturating, NaN to 0."""
+    names = {"source": source.name, "number": source.c}
     suffix = "f" if source.bits == 32 else ""
     signed = not target.is_unsigned
     bits = target.bits - 1 if signed else target.bits
@@ -92,74 +68,18 @@ def _convert(source: DType, target: DType) -> str:
     # gcc makes a truncation of a conversion there and back (match.pd, with -fno-trapping-math), which
     # would be -0 of what is above -1: no conversion may see such a number.
     zero = f"!(__builtin_fabs{suffix}(x) >= 1.0{suffix})" if signed else "x != x"
-    if target.bits < 32:  # its limits are floats: without branches gcc makes vectors of it
-        top = f"{float((1 << bits) - 1)!r}{suffix}"
-        if not signed and source.bits == 32:
-            return _to_narrow_unsigned(source, target)
-        zero = f"__builtin_fabs{suffix}(x) >= 1.0{suffix}" if signed else f"x >= 1.0{suffix}"
-        return f"""
-static inline int32_t inarch_{source.name}_to_{target.name}({source.c} x)
-{{
-    const {source.c} some = {zero} ? x : 0; /* NaN is 0 */
-    const {source.c} most = some > {top} ? {top} : some;
-    return (int32_t)(most < {low} ? {low} : most); /* saturates */
-}}
-"""
-    return f"""
-static inline {target.c} inarch_{source.name}_to_{target.name}({source.c} x)
-{{
-    if ({zero}) {{
-        return 0;
-    }}
-    return x >= {high} ? {most} : x <= {low} ? {least} : ({target.c})x; /* saturates */
-}}
-"""
-
-
-def _to_narrow_unsigned(source: DType, target: DType) -> str:
-    """The same by the bits of f32, in order from 0 on: gcc 12 makes vectors of several in one loop."""
-    top = int.from_bytes(struct.pack("<f", (1 << target.bits) - 1), "little")
-    return f"""
-static inline int32_t inarch_{source.name}_to_{target.name}({source.c} x)
-{{
-    int32_t bits;
-    {source.c} most;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    bits &= -(x >= 1.0f); /* NaN is 0 */
-    bits = bits < {top:#x} ? bits : {top:#x}; /* saturates */
-    __builtin_memcpy(&most, &bits, sizeof most);
-    return (int32_t)most;
-}}
-"""
-
-
-def _integer_power(dtype: DType) -> str:
-    kind, wide = dtype.c, "uint32_t" if dtype.bits <= 32 else "uint64_t"
-    return f"""
-static inline {kind} inarch_ipow_{dtype.name}({kind} base, {kind} exponent)
-{{
-    if (exponent < 0) {{
-        return ({kind})(base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0);
-    }}
-    {wide} result = 1, factor = ({wide})base;
-    for ({kind} n = exponent; n > 0; n = ({kind})(n >> 1)) {{
-        result = n & 1 ? ({wide})(result * factor) : result;
-        factor = ({wide})(factor * factor);
-    }}
-    return ({kind})result;
-}}
-"""
-
-
-def _bitcast(source: DType, target: DType) -> str:
-    return f"""
-static inline {target.c} inarch_bits_{source.name}_to_{target.name}({source.c} x)
-{{
-    {target.c} result;
-    __builtin_memcpy(&result, &x, sizeof(result));
-    return result;
-}}
-"""
+    if target.bits >= 32:
+        return _text(
+            "convert", target, zero=zero, high=high, most=most, low=low, least=least, **names
+        )
+    if not signed and source.bits == 32:
+        # By the bits of f32, which are in order from 0 on: gcc 12 makes vectors of several in one loop.
+        bits_of_top = int.from_bytes(struct.pack("<f", (1 << bits) - 1), "little")
+        return _text("convert_narrow_unsigned", target, top=f"{bits_of_top:#x}", **names)
+    # Its limits are floats: without branches gcc makes vectors of it.
+    top = f"{float((1 << bits) - 1)!r}{suffix}"
+    zero = f"__builtin_fabs{suffix}(x) >= 1.0{suffix}" if signed else f"x >= 1.0{suffix}"
+    return _text("convert_narrow", target, zero=zero, top=top, low=low, **names)
 
 
 def _count_bits(dtype: DType, name: str) -> str:
@@ -170,68 +90,54 @@ def _count_bits(dtype: DType, name: str) -> str:
         count = f"x == 0 ? {dtype.bits} : {count} - {64 - dtype.bits}"
     elif name == "cttz":
         count = f"x == 0 ? {dtype.bits} : {count}"
-    return f"""
-static inline {dtype.c} inarch_{name}_{dtype.name}({dtype.c} x)
-{{
-    return ({dtype.c})({count});
-}}
-"""
-
-
-_PICK = """
-/* What an index names of size elements: a negative one counts from the end, any other is the nearest. */
-static inline int64_t inarch_pick(int64_t index, int64_t size)
-{
-    const int64_t counted = index < 0 ? index + size : index;
-    return counted < 0 ? 0 : counted < size ? counted : size - 1;
-}
-"""
-
-_PLACE = """
-/* Which of size elements an index names: a negative one counts from the end; -1 where it names none. */
-static inline int64_t inarch_place(int64_t index, int64_t size)
-{
-    const int64_t place = index < 0 ? index + size : index;
-    return place < 0 || place >= size ? -1 : place;
-}
-"""
+    return _text("count_bits", dtype, name=name, count=count)
 
 
 def _square_root_power(dtype: DType) -> str:
     """pow(x, 0.5), which gcc's vectoriser takes for a square root: of -inf that is NaN, of -0 -0."""
-    kind, suffix, infinity = dtype.c, "f" if dtype.bits == 32 else "", literal(float("inf"), dtype)
-    return f"""
-static inline {kind} inarch_pow_half_{dtype.name}({kind} x)
-{{
-    return x == -{infinity} ? {infinity} : sqrt{suffix}(x + 0.0{suffix});
-}}
-"""
+    suffix, infinity = "f" if dtype.bits == 32 else "", literal(float("inf"), dtype)
+    return _text("square_root_power", dtype, suffix=suffix, infinity=infinity)
 
+
+_SIGNS = {"max": ">", "min": "<"}
+_LIMITS = {"raised": "<", "lowered": ">"}
+"""One comparison, which gcc makes vectors of in chains where it does not of the two of `_SIGNS`."""
+_QUOTIENTS = {"div": "/", "rem": "%"}
+_INTEGERS = (*_SIGNED, *_UNSIGNED)
 
 _HELPERS: dict[str, str] = {
     **TRANSPOSES,
-    "inarch_pick": _PICK,
-    "inarch_place": _PLACE,
+    **{f"inarch_{name}": _text(name, DTYPES["i64"]) for name in ("pick", "place")},
     **{f"inarch_fma_{d.name}": scalar_text(d) for d in _FLOATS},
     **{fused_name(n, d): fused_text(n, d) for n in (2, 4, 8, 16) for d in _FLOATS},
     **SCALARS,
-    **{f"inarch_max_{d.name}": _ordered(d, "max", ">") for d in _FLOATS},
-    **{f"inarch_min_{d.name}": _ordered(d, "min", "<") for d in _FLOATS},
-    **{f"inarch_raised_{d.name}": _bounded(d, "raised", "<") for d in _FLOATS},
-    **{f"inarch_lowered_{d.name}": _bounded(d, "lowered", ">") for d in _FLOATS},
-    **{f"inarch_div_{d.name}": _divide(d, "div", "/") for d in (*_SIGNED, *_UNSIGNED)},
-    **{f"inarch_rem_{d.name}": _divide(d, "rem", "%") for d in (*_SIGNED, *_UNSIGNED)},
+    **{
+        f"inarch_{name}_{d.name}": _text(piece, d, name=name, sign=sign)
+        for piece, signs in (("ordered", _SIGNS), ("bounded", _LIMITS))
+        for name, sign in signs.items()
+        for d in _FLOATS
+    },
+    **{
+        f"inarch_{n}_{d.name}": _divide(d, n, op) for n, op in _QUOTIENTS.items() for d in _INTEGERS
+    },
     **{f"inarch_floordiv_{d.name}": _round_divide(d, "floordiv") for d in _SIGNED},
-    **{f"inarch_ceildiv_{d.name}": _round_divide(d, "ceildiv") for d in (*_SIGNED, *_UNSIGNED)},
+    **{f"inarch_ceildiv_{d.name}": _round_divide(d, "ceildiv") for d in _INTEGERS},
     **{
         f"inarch_{source.name}_to_{target.name}": _convert(source, target)
         for source in _FLOATS
-        for target in (*_SIGNED, *_UNSIGNED)
+        for target in _INTEGERS
     },
     **{f"inarch_pow_half_{d.name}": _square_root_power(d) for d in _FLOATS},
-    **{f"inarch_ipow_{d.name}": _integer_power(d) for d in _SIGNED},
     **{
-        f"inarch_bits_{source.name}_to_{target.name}": _bitcast(source, target)
+        f"inarch_ipow_{d.name}": _text(
+            "integer_power", d, wide="uint32_t" if d.bits <= 32 else "uint64_t"
+        )
+        for d in _SIGNED
+    },
+    **{
+        f"inarch_bits_{source.name}_to_{target.name}": _text(
+            "bitcast", target, source=source.name, number=source.c
+        )
         for pair in ((DTYPES["f32"], DTYPES["i32"]), (DTYPES["f64"], DTYPES["i64"]))
         for source, target in (pair, pair[::-1])
     },
