@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import gcd
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -13,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from inarch.dialects.loop.buffer import ReshapeOp
+from inarch.dialects.loop.dependence.equations import Equation, solve
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.index.linear import Linear
 from inarch.ir.types import layout_of
@@ -34,21 +34,11 @@ class Form:
     @property
     def span(self) -> tuple[int, int]:
         """The least and the largest element; both are in it."""
-        return _span(self)
+        return Linear(self.coefficients, self.constant).bounds(self.sizes)
 
     def moved(self, distance: int) -> Form:
         """The elements that are `distance` behind."""
         return Form(self.coefficients, self.sizes, self.constant + distance)
-
-
-def _span(form: Form, step: int = 0) -> tuple[int, int]:
-    """From where to where the constant and the terms run: all, or those that are no multiples of `step`."""
-    low = high = form.constant
-    for coefficient, size in zip(form.coefficients, form.sizes, strict=True):
-        if step == 0 or coefficient % step != 0:
-            span = coefficient * (size - 1)
-            low, high = (low + span, high) if span < 0 else (low, high + span)
-    return low, high
 
 
 def span_of(forms: Iterable[Form]) -> tuple[int, int]:
@@ -58,12 +48,7 @@ def span_of(forms: Iterable[Form]) -> tuple[int, int]:
 
 
 def are_disjoint(a: Form, b: Form) -> bool:
-    """Whether the two provably have no element in common.
-
-    For a step m, terms that are multiples of m fall away; what is left of each runs between two bounds.
-    Elements can only be equal where these ranges meet modulo m. Every coefficient is tried as m, and
-    their greatest common divisor (columns of a matrix, odd and even elements); first, none (ranges). Then
-    values of the terms are tried, the largest steps first (every second pixel of rows of an odd size).
+    """Whether the two provably have no element in common: `a - b = 0` has no solution between the bounds.
 
     >>> are_disjoint(Form((4, 1), (4, 2), 0), Form((4, 1), (4, 2), 2))  # two halves of rows of 4
     True
@@ -75,67 +60,10 @@ def are_disjoint(a: Form, b: Form) -> bool:
     (low, high), (other_low, other_high) = a.span, b.span
     if high < other_low or other_high < low:
         return True
-    moving = {abs(c) for f in (a, b) for c, n in zip(f.coefficients, f.sizes, strict=True) if n > 1}
-    if any(_meet_nowhere(a, b, step) for step in {gcd(*moving), *moving} if step):
-        return True
-    return not _Difference.of(a, b).may_be_zero()
-
-
-def _meet_nowhere(a: Form, b: Form, step: int) -> bool:
-    low, high = _span(a, step)
-    other_low, other_high = _span(b, step)
-    # Is there a multiple of the step between the least and the largest difference?
-    return (high - other_low) // step * step < low - other_high
-
-
-@dataclass
-class _Difference:
-    """An element of one form less one of another: `constant + sum of step * x`, x between bounds.
-
-    A search finds x with difference 0. It fixes one x after another, the largest step first. The remainder
-    must be within reach of the smaller steps, and a multiple of their divisor, which prunes most values.
-    """
-
-    constant: int
-    terms: list[tuple[int, int, int]]
-    """Step, least and greatest x; the largest step first."""
-    tries: int = 256
-    """Then it may be 0."""
-
-    @staticmethod
-    def of(a: Form, b: Form) -> _Difference:
-        """A - b."""
-        bounds: dict[int, tuple[int, int]] = {}
-        for form, sign in ((a, 1), (b, -1)):
-            for coefficient, size in zip(form.coefficients, form.sizes, strict=True):
-                step, most = abs(coefficient), size - 1
-                if step and most:
-                    low, high = bounds.get(step, (0, 0))
-                    upwards = (coefficient > 0) == (sign > 0)
-                    bounds[step] = (low, high + most) if upwards else (low - most, high)
-        terms = [(step, *bounds[step]) for step in sorted(bounds, reverse=True)]
-        return _Difference(a.constant - b.constant, terms)
-
-    def may_be_zero(self, at: int = 0, left: int | None = None) -> bool:
-        """Whether terms from `at` on may make up for `left`."""
-        left = self.constant if left is None else left
-        if at == len(self.terms):
-            return left == 0
-        step, least, most = self.terms[at]
-        rest = self.terms[at + 1 :]
-        low = sum(each * first for each, first, _ in rest)
-        high = sum(each * last for each, _, last in rest)
-        divisor = gcd(*(each for each, _, _ in rest))
-        first = max(least, -((left + high) // step))
-        last = min(most, -(left + low) // step)
-        for x in range(first, last + 1):
-            self.tries -= 1
-            if self.tries < 0:
-                return True
-            more = left + step * x
-            if (more % divisor == 0 if divisor else more == 0) and self.may_be_zero(at + 1, more):
-                return True
-        return False
+    factors = (*a.coefficients, *(-each for each in b.coefficients))
+    terms = tuple((at, factor) for at, factor in enumerate(factors) if factor)
+    ranges = [(0, size - 1) for size in (*a.sizes, *b.sizes)]
+    return solve([Equation(terms, a.constant - b.constant)], ranges) is None
 
 
 def iterations_apart(forms: Sequence[Form], axis: int) -> bool:
@@ -244,6 +172,14 @@ class Touch:
         shape = buffer_shape(value)
         index = tuple(Linear.iterator(axis, len(shape)) for axis in range(len(shape)))
         return cls(value, writes, shape, index, is_exact=is_exact)
+
+    def elements(self, place: Place) -> Form:
+        """What it touches of the buffer that `place`, its value's, is of."""
+        strides = (1,) if self.is_flat else place.strides
+        flat = Linear((0,) * len(self.sizes), place.offset)
+        for form, stride in zip(self.index, strides, strict=True):
+            flat = flat.plus(form.times(stride))
+        return Form(flat.coefficients, self.sizes, flat.constant)
 
 
 class Touching(ABC):

@@ -33,7 +33,7 @@ def unwritten(buffer: SSAValue, ops: Sequence[Operation]) -> tuple[int, tuple[in
     written = np.zeros(math.prod(buffer_shape(own.buffer)), np.bool_)
     for touch, place in _writes(ops):
         if place.buffer is own.buffer:
-            form = _form(touch, place)
+            form = touch.elements(place)
             if not place.is_known or not _mark(written, form):
                 return None
     missing = ~_elements(written, own.elements)
@@ -54,17 +54,6 @@ def _writes(ops: Sequence[Operation]) -> Iterator[tuple[Touch, Place]]:
     for op in ops:
         if isinstance(op, NestOp):
             yield from ((one, place_of(one.value)) for one in touches_of(op) if one.writes)
-
-
-def _form(touch: Touch, place: Place) -> Form:
-    """Where in its buffer."""
-    coefficients, constant = [0] * len(touch.sizes), place.offset
-    for stride, index in zip(place.strides, touch.index, strict=True):
-        constant += stride * index.constant
-        coefficients = [
-            c + stride * own for c, own in zip(coefficients, index.coefficients, strict=True)
-        ]
-    return Form(tuple(coefficients), touch.sizes, constant)
 
 
 def _mark(written: Array, form: Form) -> bool:

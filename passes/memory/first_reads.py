@@ -18,7 +18,14 @@ from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.buffer import AllocOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
-from inarch.dialects.loop.footprint import Form, Place, Places, are_disjoint, place_of
+from inarch.dialects.loop.footprint import (
+    Form,
+    Place,
+    Places,
+    are_disjoint,
+    place_of,
+    written_by_import,
+)
 from inarch.dialects.loop.indirect import used_operands
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.overlap import Access, reads_of, writes_of
@@ -146,7 +153,9 @@ class _Walk:
             case memref.StoreOp():
                 return [], [_some("", op.memref, places)]
             case CallOp():
-                results = _results(self.symbols.get(op.callee.root_reference.data), op)
+                function = self.symbols[op.callee.root_reference.data]
+                assert isinstance(function, FuncOp), "the verifier has seen to it"
+                results = written_by_import(function)
                 uses = [
                     _some(f"argument {n}", value, places) for n, value in enumerate(op.arguments)
                 ]
@@ -212,14 +221,6 @@ def _some(what: str, value: SSAValue, places: Places) -> _Use:
     """Elements of a buffer, which ones is not known."""
     place = place_of(value, places)
     return replace(_at(what, place, [place.elements]), is_exact=False)
-
-
-def _results(function: Operation | None, call: CallOp) -> set[int]:
-    """The arguments that an import writes: those that are marked, or else the last."""
-    last = {len(call.arguments) - 1}
-    if not isinstance(function, FuncOp) or function.arg_attrs is None:
-        return last
-    return {i for i, each in enumerate(function.arg_attrs) if "inarch.result" in each.data} or last
 
 
 # ---------------------------------------------------------------------------------- nests

@@ -16,15 +16,13 @@ from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
 from inarch.dialects.loop.footprint import (
     Form,
-    Place,
-    Touch,
     Touching,
     iterations_apart,
     may_meet,
     place_of,
 )
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
-from inarch.ir.index.linear import Linear, linear_map
+from inarch.ir.index.linear import linear_map
 from inarch.passes.loop.nests.uses import written_buffers
 
 _APART = (AllocOp, ConstantOp, ReshapeOp, memref.SubviewOp)
@@ -191,7 +189,7 @@ def _meet(
             if not one.writes and not other.writes:
                 continue
             where = place_of(other.value)
-            mine, its = _form(one, place), _form(other, where)
+            mine, its = one.elements(place), other.elements(where)
             if may_meet(place, [mine], where, [its]) and not (by_turns and _are_apart(mine, its)):
                 return True
     return False
@@ -200,14 +198,3 @@ def _meet(
 def _are_apart(a: Form, b: Form) -> bool:
     """Whether no two iterations of the first loop of both touch an element."""
     return a.coefficients[0] == b.coefficients[0] and iterations_apart([a, b], 0)
-
-
-def _form(touch: Touch, place: Place) -> Form:
-    """What it touches of the buffer that `place` is of."""
-    if touch.is_flat:
-        (flat,) = touch.index
-    else:
-        flat = Linear((0,) * len(touch.sizes), 0)
-        for form, stride in zip(touch.index, place.strides, strict=True):
-            flat = flat.plus(form.times(stride))
-    return Form(flat.coefficients, touch.sizes, flat.constant + place.offset)
