@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.ops.elementwise.elementwise import CONVERTERS
 from inarch.frontends.report import NotSupportedError
 
 Sizes: TypeAlias = Mapping[int, SSAValue]
@@ -127,55 +128,8 @@ def _concat(node: Node, given: Sequence[Sizes]) -> Sizes:
     return given[0]
 
 
-_ELEMENTWISE = [
-    "Abs",
-    "Add",
-    "And",
-    "BitwiseAnd",
-    "BitwiseNot",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Cast",
-    "Ceil",
-    "Clip",
-    "Cos",
-    "Div",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Greater",
-    "GreaterOrEqual",
-    "Identity",
-    "IsInf",
-    "IsNaN",
-    "LeakyRelu",
-    "Less",
-    "LessOrEqual",
-    "Log",
-    "Max",
-    "Min",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "Pow",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Sqrt",
-    "Sub",
-    "Tanh",
-    "Where",
-    "Xor",
-]
-
 _RULES: Mapping[str, Rule] = {
-    **dict.fromkeys(_ELEMENTWISE, _elementwise),
+    **dict.fromkeys((*CONVERTERS, "Clip", "Identity", "LeakyRelu"), _elementwise),
     "CastLike": lambda _, given: given[0],
     "Concat": _concat,
     "Gather": _gather,
