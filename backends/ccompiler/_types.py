@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from inarch.core.dtypes import DType
+from inarch.core.dtypes import DTYPES, DType
 
 _C_TYPES = {
-    "f32": "float",
-    "f64": "double",
-    "i8": "uint8_t",
-    "i32": "uint32_t",
-    "i64": "uint64_t",
-    "ui8": "uint8_t",
-    "ui32": "uint32_t",
-    "ui64": "uint64_t",
+    dtype.name: dtype.c if dtype.is_float else f"uint{dtype.bits}_t"
+    for dtype in map(DTYPES.__getitem__, ("f32", "f64", "i8", "i32", "i64", "ui8", "ui32", "ui64"))
 }
 """Integers are computed without a sign: `+ - *` give the same bits, and wrap, which signed ones may not.
 

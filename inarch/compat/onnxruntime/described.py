@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from inarch.compat.onnxruntime.checks import check_model, tensors_of
 from inarch.compat.onnxruntime.errors import InvalidProtobuf, error
 from inarch.core.cache import default_cache, key_of
-from inarch.core.dtypes import from_numpy
+from inarch.core.dtypes import ARITHMETIC, DTYPES, from_numpy
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.core.outside.value import Value
 from inarch.core.states import digest_of
@@ -31,20 +31,16 @@ if TYPE_CHECKING:
 
 Shape = Sequence[int | str | None]
 
+ELEMENTS: Mapping[int, str] = {
+    **{DTYPES[name].onnx: DTYPES[name].numpy for name in ARITHMETIC},
+    8: "object",
+    10: "float16",
+}
+"""NumPy's names by ONNX's number of an element type (`TensorProto.DataType`)."""
+
+_CALLED = {"float32": "float", "float64": "double", "object": "string"}
 TYPES: Mapping[str, str] = {
-    "tensor(float)": "float32",
-    "tensor(double)": "float64",
-    "tensor(float16)": "float16",
-    "tensor(int8)": "int8",
-    "tensor(int16)": "int16",
-    "tensor(int32)": "int32",
-    "tensor(int64)": "int64",
-    "tensor(uint8)": "uint8",
-    "tensor(uint16)": "uint16",
-    "tensor(uint32)": "uint32",
-    "tensor(uint64)": "uint64",
-    "tensor(bool)": "bool",
-    "tensor(string)": "object",
+    f"tensor({_CALLED.get(name, name)})": name for name in ELEMENTS.values()
 }
 """That library's names of types -> NumPy's of the elements."""
 

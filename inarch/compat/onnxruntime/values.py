@@ -6,27 +6,9 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any, cast
 
-from inarch.compat.onnxruntime.described import NAMES
+from inarch.compat.onnxruntime.described import ELEMENTS, NAMES
 from inarch.compat.onnxruntime.errors import refuse, unsupported
 from inarch.core.lazy import Array, np
-
-_ELEMENTS = (
-    "",
-    "float32",
-    "uint8",
-    "int8",
-    "uint16",
-    "int16",
-    "int32",
-    "int64",
-    "object",
-    "bool",
-    "float16",
-    "float64",
-    "uint32",
-    "uint64",
-)
-"""NumPy's names by ONNX's number of an element type (`TensorProto.DataType`)."""
 
 _DEVICES = ("cuda", "cann", "dml", "webgpu", "gpu", "npu")
 """Those that onnxruntime knows besides the CPU."""
@@ -46,9 +28,9 @@ def check_device(device: str, number: int = 0) -> None:
 def element_dtype(element: object) -> Any:
     """NumPy's dtype of an element type: a dtype, or ONNX's number of one."""
     if isinstance(element, int) and not isinstance(element, bool):
-        if not 0 < element < len(_ELEMENTS):
+        if element not in ELEMENTS:
             raise unsupported(f"element type {element}")
-        return np.dtype(_ELEMENTS[element])
+        return np.dtype(ELEMENTS[element])
     return np.dtype(cast("Any", element))
 
 
@@ -180,7 +162,8 @@ class OrtValue:
 
     def element_type(self) -> int:
         """ONNX's number of the element type."""
-        return _ELEMENTS.index(self._array.dtype.name)
+        name = self._array.dtype.name
+        return next(number for number, each in ELEMENTS.items() if each == name)
 
     def device_name(self) -> str:
         """`cpu`."""
