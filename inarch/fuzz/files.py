@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import atexit
 import os
+import tomllib
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from inarch.core.scratch import scratch
 
 ROOT = Path(__file__).parents[2]
 """The checkout, where this is one."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What a file of `inarch/fuzz/seeds/` says."""
+
+    seeds: list[bytes]
+    words: list[bytes]
+    """What means something to the parser and is in none of the seeds."""
+
+
+@cache
+def corpus(parser: str) -> Corpus:
+    """The corpus of a parser."""
+    said = tomllib.loads((files("inarch.fuzz.seeds") / f"{parser}.toml").read_text())
+    return Corpus(*([each.encode() for each in said.get(key, ())] for key in ("seeds", "words")))
 
 
 def texts(*patterns: str) -> list[bytes]:

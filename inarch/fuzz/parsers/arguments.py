@@ -7,33 +7,17 @@ from functools import cache
 
 from inarch.core.errors import InarchError
 from inarch.fuzz import Parser
-from inarch.fuzz.files import written
+from inarch.fuzz.files import corpus, written
 from inarch.tools import cli, opt
 
-_MODEL = b"""func.func @main(%x: tensor<2x3xf32> {inarch.name = "x"}) ->
-    (tensor<2x3xf32> {inarch.name = "y"}) {
-  %0 = graph.relu %x : tensor<2x3xf32> -> tensor<2x3xf32>
-  func.return %0 : tensor<2x3xf32>
-}
-"""
-_SEEDS = [
-    b"inarch compile MODEL --emit=loop --target generic --name net --dim batch=1 --shape x=2x3",
-    b"inarch compile MODEL --emit=c --target x86-64-v3+avx512vnni --backend ccompiler",
-    b"inarch compile MODEL --emit=kernel --backend examplejson --backend-option examplejson:a=1",
-    b"inarch compile MODEL --emit=graph --give relu=examplejson --keep '*=cblas' --require-offload --checked",
-    b"inarch inspect MODEL --json --check",
-    b"inarch explain MODEL --backend examplejson --kernels",
-    b"inarch list passes",
-    b"inarch run MODEL --seed 3 --repeat 2 --input x=MODEL --function main --check MODEL --help",
-    b"inarch-opt MODEL -p canonicalize,graph-to-loop --target generic --timing --verify-diagnostics",
-    b"inarch-opt MODEL --print-ir-after-all --split-input-file --pass-help fold-constants",
-]
+_KEPT = corpus("arguments")
+
 _CODES = {0, 1, 2, 3}
 
 
 @cache
 def _model() -> str:
-    return str(written("model.mlir", _MODEL))
+    return str(written("model.mlir", _KEPT.seeds[0]))
 
 
 def check(data: bytes) -> None:
@@ -61,8 +45,8 @@ def check(data: bytes) -> None:
 
 
 PARSER = Parser(
-    lambda: _SEEDS,
+    lambda: _KEPT.seeds[1:],
     check,
     located=False,
-    words=[b"--dim", b"=", b"\xc2\xb2", b"x", b"--shape", b"1x1x1"],
+    words=_KEPT.words,
 )

@@ -11,28 +11,11 @@ from zipfile import ZipFile
 
 from inarch.artifact import Artifact, write_artifact
 from inarch.fuzz import Parser
-from inarch.fuzz.files import written
+from inarch.fuzz.files import corpus, written
 from inarch.tools.commands.artifacts.inspect import COMMAND
 
-_MANIFEST = {
-    "inarch": "0.1.0",
-    "name": "lenet",
-    "prefix": "lenet",
-    "target": "x86-64-v2",
-    "features": ["cx16", "sse4.2"],
-    "functions": {
-        "main": {
-            "inputs": [{"name": "input", "dtype": "f32", "shape": [1, 1, 28, 28]}],
-            "outputs": [{"name": "output", "dtype": "f32", "shape": [1, 10]}],
-            "workspace_bytes": 23552,
-        }
-    },
-    "imports": ["f", {"name": "g", "linked": "cblas"}],
-    "loaders": ["shared-library", "examplejson"],
-    "libraries": [
-        {"path": "libx.so", "backend": "cblas", "package": "x", "symbols": ["f"], "kernels": ["k"]}
-    ],
-}
+_KEPT = corpus("manifest")
+_MANIFEST = json.loads(_KEPT.seeds[0])
 
 
 @cache
@@ -83,16 +66,5 @@ PARSER = Parser(
     _seeds,
     check,
     ".inarch",
-    words=[
-        b"null",
-        b"true",
-        b"{}",
-        b"[]",
-        b'"f32"',
-        b'"ui64"',
-        b'"sha256"',
-        b"4611686018427387903",
-        b"1e5",
-        b"-1",
-    ],
+    words=_KEPT.words,
 )

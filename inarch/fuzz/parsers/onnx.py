@@ -13,35 +13,13 @@ from inarch.dialects import new_context
 from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
 from inarch.fuzz import Parser
+from inarch.fuzz.files import corpus
 from inarch.fuzz.mutate import mutated
 from inarch.fuzz.protobuf import mutated_model
 from inarch.ir.verify import verify_module
 
 LARGEST = 4096
 """Bytes of a seed: larger ones of ONNX's suite show nothing more."""
-
-_TEXT = """
-<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
-g (float[n,3,8,8] x, float[4] s) => (float[1,6] y) {
-  c = Conv<pads=[1,1,1,1], strides=[2,2]>(x, w)
-  r = Clip(c, , hi)
-  p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(r)
-  b = BatchNormalization(p, s, s, s, s)
-  t = Transpose<perm=[0,2,3,1]>(b)
-  k = Constant<value=int64[1] {-1}>()
-  h = Shape(t)
-  z = Constant<value=int64 {0}>()
-  n0 = Gather(h, z)
-  n1 = Unsqueeze(n0, zero)
-  q = Concat<axis=0>(n1, k)
-  f = Reshape(t, q)
-  m = Gemm<transB=1, alpha=0.5>(f, v)
-  e = local.scale<by=2.0>(m)
-  y = Softmax<axis=-1>(e)
-}
-<domain: "local", opset_import: ["" : 17]>
-scale<by>(a) => (b) { f = Constant<value_float: float = @by>() b = Mul(a, f) }
-"""
 
 
 def network() -> bytes:
@@ -50,7 +28,7 @@ def network() -> bytes:
     from onnx import numpy_helper
 
     rng = np.random.default_rng(0)
-    model = onnx.parser.parse_model(_TEXT)
+    model = onnx.parser.parse_model(corpus("onnx").seeds[0].decode())
     weights = {
         "w": rng.standard_normal((4, 3, 3, 3)).astype("float32"),
         "v": rng.standard_normal((6, 16)).astype("float32"),

@@ -10,7 +10,7 @@ from inarch.dialects import new_context
 from inarch.dialects.loop.nest import NestOp
 from inarch.driver.keep.records import Record, read_records, ways_of, write_records
 from inarch.fuzz import Parser
-from inarch.fuzz.files import written
+from inarch.fuzz.files import corpus, written
 from inarch.ir.target import set_target
 from inarch.ir.text import parse_module
 from inarch.machine.target import parse
@@ -22,18 +22,7 @@ from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.weigh.candidates import Candidate
 from inarch.passes.tuned import Tuned, TunedWay, address_of
 
-_PRODUCT = """func.func @main(%a: memref<14x20xf32>, %b: memref<20x36xf32>, %c: memref<14x36xf32>) {
-  loop.nest (m = 14, n = 36, k = 20 reduction)
-      ins(%a[m, k] : memref<14x20xf32>, %b[k, n] : memref<20x36xf32>)
-      outs(%c[m, n] : memref<14x36xf32>) {
-  ^bb0(%x: f32, %y: f32, %acc: f32):
-    %p = arith.mulf %x, %y : f32
-    %s = arith.addf %p, %acc : f32
-    loop.yield %s : f32
-  }
-  func.return
-}
-"""
+_KEPT = corpus("records")
 
 
 @dataclass
@@ -52,7 +41,7 @@ class _Store:
 @cache
 def _subject() -> tuple[StridedNest, str, Chooser, Candidate]:
     """A nest, its address, who decides of it, and what is chosen without records."""
-    module = parse_module(new_context(), _PRODUCT)
+    module = parse_module(new_context(), _KEPT.seeds[0].decode())
     set_target(module, target := parse("x86-64-v3"))
     nest = next(strided_nest(op) for op in module.walk() if isinstance(op, NestOp))
     chooser = chooser_of(module, kept=_Store())
@@ -92,6 +81,4 @@ def check(data: bytes) -> None:
         json.dumps(way_of(taken))
 
 
-PARSER = Parser(
-    _seeds, check, ".json", words=[b"null", b"true", b"{}", b"[]", b"NaN", b"1e999", b'"m"', b"[["]
-)
+PARSER = Parser(_seeds, check, ".json", words=_KEPT.words)

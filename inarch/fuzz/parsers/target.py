@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from inarch.fuzz import Parser
+from inarch.fuzz.files import corpus
 from inarch.machine.target import parse
 
-_SEEDS = [
-    b"native",
-    b"generic",
-    b"x86-64-v3",
-    b"x86-64-v4+avx512vnni+avx512bf16",
-    b"aarch64+sve",
-    b"x86-64-v2+fma+avx2",
-]
+_KEPT = corpus("target")
 
 
 def check(data: bytes) -> None:
@@ -23,4 +17,4 @@ def check(data: bytes) -> None:
     target.missing_here()
 
 
-PARSER = Parser(lambda: _SEEDS, check, located=False)
+PARSER = Parser(lambda: _KEPT.seeds, check, located=False)
