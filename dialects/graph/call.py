@@ -24,7 +24,6 @@ class CallOp(GraphOp):
     """
 
     MOVES: ClassVar[bool] = True
-    name = "graph.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
     arguments = var_operand_def(TensorType)
     outs = var_result_def(TensorType)

@@ -33,7 +33,6 @@ from inarch.ir.require import require
 class YieldOp(IRDLOperation):
     """Ends the body of a `graph.composite`: its results."""
 
-    name = "graph.yield"
     values = var_operand_def()
     traits = traits_def(IsTerminator(), Pure())
     assembly_format = "($values^ `:` type($values))? attr-dict"

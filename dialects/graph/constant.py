@@ -25,7 +25,6 @@ class ConstantOp(GraphOp):
     """
 
     MOVES: ClassVar[bool] = True
-    name = "graph.constant"
     value = prop_def(DenseIntOrFPElementsAttr | DenseResourceAttr)
     out = result_def(TensorType)
     # pyrefly: ignore[direct-abstract-base-instantiation] - it is xDSL's to be made, and has no abstract method

@@ -83,7 +83,6 @@ class CumulativeOp(GraphOp):
 class CumsumOp(CumulativeOp):
     """`out[k] = x[0] + x[1] + ... + x[k]` along `axis`; integers wrap. See CumulativeOp."""
 
-    name = "graph.cumsum"
     FUNCTION: ClassVar[str] = "add"
     NEUTRAL: ClassVar[int] = 0
 
@@ -92,6 +91,5 @@ class CumsumOp(CumulativeOp):
 class CumprodOp(CumulativeOp):
     """`out[k] = x[0] * x[1] * ... * x[k]` along `axis`; integers wrap. See CumulativeOp."""
 
-    name = "graph.cumprod"
     FUNCTION: ClassVar[str] = "mul"
     NEUTRAL: ClassVar[int] = 1

@@ -26,7 +26,6 @@ class GatherOp(GraphOp):
     """
 
     MOVES: ClassVar[bool] = True
-    name = "graph.gather"
     data = operand_def(TensorType)
     indices = operand_def(TensorType)
     axis = prop_def(IntegerAttr.constr(type=i64))

@@ -35,7 +35,6 @@ class MatmulOp(StructuredOp):
     rank 2 or more. C3: the last size of x is the last but one of y. C4: the batch dimensions broadcast.
     """
 
-    name = "graph.matmul"
     x = operand_def(TensorType)
     y = operand_def(TensorType)
     to = opt_prop_def(Attribute)

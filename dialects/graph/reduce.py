@@ -118,7 +118,6 @@ class ReduceOp(StructuredOp):
 class ReduceSumOp(ReduceOp):
     """`out = sum of x along axes`; integers wrap; no elements: 0. Constraints: see ReduceOp."""
 
-    name = "graph.reduce_sum"
     FUNCTION: ClassVar[str] = "add"
 
     def start(self) -> Number:
@@ -136,7 +135,6 @@ class ReduceMeanOp(ReduceOp):
     float or an integer of 32 or 64 bits. C3: an integer mean is of at least one element.
     """
 
-    name = "graph.reduce_mean"
     FUNCTION: ClassVar[str] = "add"
 
     def check(self) -> None:
@@ -174,7 +172,6 @@ class ReduceMaxOp(ReduceOp):
     Constraints: see ReduceOp.
     """
 
-    name = "graph.reduce_max"
     FUNCTION: ClassVar[str] = "max"
 
     def start(self) -> Number:
@@ -191,7 +188,6 @@ class ReduceMinOp(ReduceOp):
     Constraints: see ReduceOp.
     """
 
-    name = "graph.reduce_min"
     FUNCTION: ClassVar[str] = "min"
 
     def start(self) -> Number:
@@ -205,7 +201,6 @@ class ReduceMinOp(ReduceOp):
 class ReduceProdOp(ReduceOp):
     """`out = product of x along axes`; integers wrap; no elements: 1. Constraints: see ReduceOp."""
 
-    name = "graph.reduce_prod"
     FUNCTION: ClassVar[str] = "mul"
 
     def start(self) -> Number:

@@ -34,7 +34,6 @@ class RelayoutOp(StructuredOp):
     """
 
     MOVES: ClassVar[bool] = True
-    name = "graph.relayout"
     x = operand_def(TensorType)
     out = result_def(TensorType)
 

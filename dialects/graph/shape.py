@@ -43,7 +43,6 @@ class ReshapeOp(GraphOp):
 
     IS_CHEAP: ClassVar[bool] = True
     MOVES: ClassVar[bool] = True
-    name = "graph.reshape"
     x = operand_def(TensorType)
     shape = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
@@ -91,7 +90,6 @@ class TransposeOp(CopyOp):
     """
 
     IS_CHEAP: ClassVar[bool] = True
-    name = "graph.transpose"
     x = operand_def(TensorType)
     perm = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
@@ -122,7 +120,6 @@ class BroadcastToOp(CopyOp):
     """
 
     IS_CHEAP: ClassVar[bool] = True
-    name = "graph.broadcast_to"
     x = operand_def(TensorType)
     shape = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
@@ -154,7 +151,6 @@ class ConcatOp(GraphOp):
 
     MOVES: ClassVar[bool] = True
     TAKES_LAYOUTS: ClassVar[bool] = True
-    name = "graph.concat"
     parts = var_operand_def(TensorType)
     axis = prop_def(IntegerAttr.constr(type=i64))
     out = result_def(TensorType)
@@ -208,7 +204,6 @@ class SliceOp(CopyOp):
     not 0. C3: every element taken is within x.
     """
 
-    name = "graph.slice"
     x = operand_def(TensorType)
     starts = prop_def(DenseArrayBase.constr(i64))
     sizes = prop_def(DenseArrayBase.constr(i64))
@@ -255,7 +250,6 @@ class PadOp(CopyOp):
     C2: where the dtype is no float, value is one of its numbers. An integer stands for itself, of any size.
     """
 
-    name = "graph.pad"
     x = operand_def(TensorType)
     low = prop_def(DenseArrayBase.constr(i64))
     high = prop_def(DenseArrayBase.constr(i64))

@@ -72,7 +72,6 @@ class CallOp(BufferOp, SymbolUser, Overlapping, Touching):
     of one buffer. C8: no two iterations of a parallel iterator write one element.
     """
 
-    name = "kernel.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
     iterators = prop_def(ArrayAttr[IteratorAttr])
     arguments = var_operand_def(MemRefType)

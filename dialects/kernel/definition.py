@@ -108,7 +108,6 @@ class DefOp(BufferOp):
     `link` is "reference" or "embed". C8: `ahead` is an operand that is read, of a source.
     """
 
-    name = "kernel.def"
     sym_name = prop_def(SymbolNameConstraint())
     computes = prop_def(StringAttr)
     arguments = prop_def(ArrayAttr[OperandAttr])

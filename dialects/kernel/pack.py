@@ -36,7 +36,6 @@ class PackOp(BufferOp, Overlapping, Touching):
     src, nor do views of one buffer overlap.
     """
 
-    name = "kernel.pack"
     src = operand_def(MemRefType)
     dst = operand_def(MemRefType)
     map = prop_def(AffineMapAttr)

@@ -49,7 +49,6 @@ class AllocOp(BufferOp):
     C0: the buffer is static. C1: offset >= 0 and a multiple of 64. C2: it is row-major.
     """
 
-    name = "loop.alloc"
     offset = opt_prop_def(IntegerAttr.constr(type=i64))
     buffer = result_def(MemRefType)
     traits = traits_def(MemoryAllocEffect())
@@ -73,7 +72,6 @@ class ConstantOp(BufferOp):
     C3: `value` is a tensor of the buffer's shape and element type (up to signedness).
     """
 
-    name = "loop.constant"
     value = prop_def(DenseIntOrFPElementsAttr | DenseResourceAttr)
     offset = opt_prop_def(IntegerAttr.constr(type=i64))
     buffer = result_def(MemRefType)
@@ -106,7 +104,6 @@ class ReshapeOp(BufferOp):
     C2: both are row-major, and start at their pointers, or both are of a place that is computed.
     """
 
-    name = "loop.reshape"
     source = operand_def(MemRefType)
     result = result_def(MemRefType)
     traits = traits_def(Pure())

@@ -77,7 +77,6 @@ class ForOp(BufferOp, Counts, SymbolUser):
     known before, what is in them is not checked.
     """
 
-    name = "loop.for"
     given = var_operand_def(IndexType)
     lower = opt_prop_def(IntAttr)
     upper = opt_prop_def(IntAttr)
@@ -242,7 +241,6 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
     workspace is at an offset >= 0 that is a multiple of 64, for one thread or more.
     """
 
-    name = "loop.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
     arguments = var_operand_def(MemRefType)
     workspace = opt_prop_def(IntegerAttr.constr(type=i64))

@@ -41,7 +41,6 @@ from inarch.ir.require import require
 class YieldOp(IRDLOperation):
     """Ends a region of a `loop` op: the new accumulators of a nest, nothing in a `loop.for`."""
 
-    name = "loop.yield"
     values = var_operand_def()
     traits = traits_def(IsTerminator(), Pure())
     assembly_format = "($values^ `:` type($values))? attr-dict"
@@ -110,7 +109,6 @@ class NestOp(BufferOp, Overlapping, Touching):
     C12: what is written `at(n)` is the only output, without init and clip, beside no reduction.
     """
 
-    name = "loop.nest"
     ins = var_operand_def(MemRefType)
     outs = var_operand_def(MemRefType)
     iterators = prop_def(ArrayAttr[IteratorAttr])

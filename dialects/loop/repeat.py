@@ -33,7 +33,6 @@ class WhileOp(BufferOp):
     index, and yields nothing. C3: the condition is an element: a memref<i1>, also a view.
     """
 
-    name = "loop.while"
     lower = operand_def(IndexType)
     upper = operand_def(IndexType)
     step = operand_def(IndexType)

@@ -36,7 +36,6 @@ class RemfOp(IRDLOperation):
     NaN when `a` is infinite or `b` is zero. What MLIR calls `arith.remf`.
     """
 
-    name = "loop.remf"
     T: ClassVar = VarConstraint("T", AnyFloatConstr)
     a = operand_def(T)
     b = operand_def(T)
@@ -61,7 +60,6 @@ class PointOp(IRDLOperation):
     C3: in `finish` it names none that reduces.
     """
 
-    name = "loop.point"
     iterators = prop_def(ArrayAttr[StringAttr])
     index = prop_def(AffineMapAttr)
     out = result_def(IndexType)

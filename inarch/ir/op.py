@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,8 +21,13 @@ def op_definition(cls: type[Op]) -> type[Op]:
     """XDSL's `irdl_op_definition`; what is wrong with a format is raised at its first use.
 
     `parse` and `print` are those that xDSL would make of the class's `assembly_format`; of an op without
-    one, and without a `parse` of its own, of what `format_of` of the class makes of its fields.
+    one, and without a `parse` of its own, of what `format_of` of the class makes of its fields. An op that
+    says no name is called as its class, in the dialect of its folder: `LessEqualOp` is `graph.less_equal`.
     """
+    dialect = cls.__module__.partition("inarch.dialects.")[2].partition(".")[0]
+    if dialect and "name" not in vars(cls):
+        words = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Op"))
+        cls.name = f"{dialect}.{words.lower()}"
     text, format_of = cls.assembly_format, getattr(cls, "format_of", None)
     has_parse = getattr(cls.parse, "__func__", None) is not getattr(
         Operation.parse, "__func__", None

@@ -11,12 +11,12 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import PluginError, UsageError
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.ir.context import store_of
 from inarch.ir.location import location_text
+from inarch.ir.passes import Pass
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import remarks_of
 from inarch.passes.graph._asked import graph_ops, mark_asked
@@ -47,7 +47,7 @@ _LEAST_GROWTH = 16 * 2**20
 
 
 @dataclass(frozen=True)
-class ChooseAlgorithmPass(ModulePass):
+class ChooseAlgorithmPass(Pass):
     """Writes `inarch.algorithm` of each op that has several algorithms.
 
     A selection by the user comes first: `inarch.algorithms = ["conv=winograd-2x2", "layer1/*=direct"]`, or
@@ -58,7 +58,6 @@ class ChooseAlgorithmPass(ModulePass):
     Algorithms that are four times as fast are exempt.
     """
 
-    name = "choose-algorithm"
     is_optional: ClassVar = True
 
     growth: float = 1.3

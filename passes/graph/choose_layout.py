@@ -16,7 +16,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from inarch.core.dtypes import DTYPES
@@ -24,6 +23,7 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
 from inarch.dialects.graph.op import shape_of, tensor_dtype, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
+from inarch.ir.passes import Pass
 from inarch.ir.target import machine_of, target_of
 from inarch.passes.graph._asked import layouts_asked
 from inarch.passes.graph.layout.cost import LayoutPrices
@@ -37,7 +37,7 @@ BLOCKS, ROWS = "channels in blocks", "row-major"
 
 
 @dataclass(frozen=True)
-class ChooseLayoutPass(ModulePass):
+class ChooseLayoutPass(Pass):
     """Gives convolutions, and what follows them, channels in blocks of the target's vector.
 
     Where a consumer's windows run over the edges, the tensor has a halo of zeros around the image.
@@ -50,7 +50,6 @@ class ChooseLayoutPass(ModulePass):
     the last pass on `graph`: others need not know of layouts.
     """
 
-    name = "choose-layout"
     is_optional: ClassVar = True
     always: bool = False
 

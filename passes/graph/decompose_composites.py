@@ -7,20 +7,18 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
-from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.op import CompositeOp
 from inarch.ir.edit import erase
+from inarch.ir.passes import Pass
 
 
 @dataclass(frozen=True)
-class DecomposeCompositesPass(ModulePass):
+class DecomposeCompositesPass(Pass):
     """Replaces each composite by `CompositeOp.decompose()`, until none is left.
 
     Until then patterns can see the named op; from here on the loop passes fuse the pieces again.
     """
-
-    name = "decompose-composites"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         decompose_all(nested for nested in op.walk() if isinstance(nested, CompositeOp))

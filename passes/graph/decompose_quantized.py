@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composites.quantize import QuantizedOp
+from inarch.ir.passes import Pass
 from inarch.passes.graph.decompose_composites import decompose_all
 from inarch.passes.graph.fold_batch_norm import FoldBatchNormPass
 from inarch.passes.graph.fold_constants import FoldConstantsPass
@@ -18,15 +18,13 @@ _AGAIN = (FoldConstantsPass(), SimplifyGraphPass(), FoldBatchNormPass())
 
 
 @dataclass(frozen=True)
-class DecomposeQuantizedPass(ModulePass):
+class DecomposeQuantizedPass(Pass):
     """Replaces each quantize and dequantize by what it stands for, then folds what is constant now.
 
     Before the other composites: weights that were hidden in a dequantize are constants to all
     later passes, and to `fold-batch-norm`, as if the model had them so. Of a model without any it
     changes nothing.
     """
-
-    name = "decompose-quantized"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         found = [nested for nested in op.walk() if isinstance(nested, QuantizedOp)]

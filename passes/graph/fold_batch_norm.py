@@ -8,7 +8,6 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.core.lazy import Array, np
 from inarch.dialects.graph.composites.normalization import BatchNormOp
@@ -19,13 +18,14 @@ from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.location import location_text
+from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.graph._dead import erase_dead
 
 
 @dataclass(frozen=True)
-class FoldBatchNormPass(ModulePass):
+class FoldBatchNormPass(Pass):
     """Scales a convolution's, or a transposed one's, weights and bias by the batch norm that follows it.
 
     `batch_norm(conv(x, w, b))` with constants is `conv(x, w * s, (b - mean) * s + bias)`, where
@@ -33,7 +33,6 @@ class FoldBatchNormPass(ModulePass):
     other users, or with weights that are not constant, is left; its batch norm decomposes later.
     """
 
-    name = "fold-batch-norm"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

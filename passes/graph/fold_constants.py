@@ -9,7 +9,6 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.core.lazy import Array, np
 from inarch.dialects.graph.call import CallOp
@@ -20,6 +19,7 @@ from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase
+from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.passes.graph._dead import erase_dead
 
@@ -31,7 +31,7 @@ MOST_POINTS = 1 << 26
 
 
 @dataclass(frozen=True)
-class FoldConstantsPass(ModulePass):
+class FoldConstantsPass(Pass):
     """Replaces ops on constants by constants.
 
     A result that is larger than 1 MiB and larger than its operands together (a broadcast) stays an op:
@@ -39,7 +39,6 @@ class FoldConstantsPass(ModulePass):
     (`GraphOp.folds`: dequantize), until it is decomposed. Constants without users disappear.
     """
 
-    name = "fold-constants"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

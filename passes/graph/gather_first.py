@@ -14,7 +14,6 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.elementwise import ElementwiseOp
 from inarch.dialects.graph.gather import GatherOp
@@ -22,18 +21,18 @@ from inarch.dialects.graph.op import GraphOp, shape_of
 from inarch.dialects.graph.shape import ReshapeOp
 from inarch.ir.context import store_of
 from inarch.ir.edit import erase, insert_before
+from inarch.ir.passes import Pass
 from inarch.passes.graph._dead import erase_dead
 
 
 @dataclass(frozen=True)
-class GatherFirstPass(ModulePass):
+class GatherFirstPass(Pass):
     """Moves elementwise ops behind the `gather` that reads what they compute, as far as they go.
 
     Of a table that gathers alone read, all of them together less than all of it, in the block where it is
     computed. What `fold-constants` makes a constant is none of it: it costs nothing.
     """
 
-    name = "gather-first"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

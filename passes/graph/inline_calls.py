@@ -8,7 +8,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError
 from inarch.core.limits import NODES
@@ -16,17 +15,16 @@ from inarch.dialects.graph.call import CallOp
 from inarch.ir.edit import erase
 from inarch.ir.functions import is_private
 from inarch.ir.location import location_text
+from inarch.ir.passes import Pass
 
 
 @dataclass(frozen=True)
-class InlineCallsPass(ModulePass):
+class InlineCallsPass(Pass):
     """Replaces each `graph.call` of a function on tensors by that function's ops; private ones go.
 
     Imports, which have no body, and functions of a backend (`compiler`) are called. Raises InarchError for a
     function that calls itself, also through others, and for one that becomes larger than `INARCH_MAX_NODES`.
     """
-
-    name = "inline-calls"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [each for each in op.body.ops if isinstance(each, FuncOp)]

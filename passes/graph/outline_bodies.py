@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.composite import YieldOp
@@ -29,12 +28,13 @@ from inarch.ir.edit import exchange
 from inarch.ir.functions import BODY, ITERATIONS, error_at, functions
 from inarch.ir.location import copy_locations
 from inarch.ir.names import free_name, symbols_of
+from inarch.ir.passes import Pass
 
 _WITH_BODIES = (ScanOp, WhileOp, IfOp)
 
 
 @dataclass(frozen=True)
-class OutlineBodiesPass(ModulePass):
+class OutlineBodiesPass(Pass):
     """Makes a private function with the unit attribute `inarch.body` of each body of these ops.
 
     The op stays, with bodies that are one `graph.call`. Constants that a body is given (what is the same at
@@ -44,8 +44,6 @@ class OutlineBodiesPass(ModulePass):
     (`entry_blocks`), and
     `inline-bodies` puts what they made of it back.
     """
-
-    name = "outline-bodies"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         outliner = _Outliner(op)

@@ -14,7 +14,6 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.constant import ConstantOp
@@ -25,6 +24,7 @@ from inarch.dialects.graph.shape import TransposeOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
+from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.passes.graph._dead import erase_dead
 
@@ -33,13 +33,12 @@ _MOST = 1 << 16
 
 
 @dataclass(frozen=True)
-class ScaleLastPass(ModulePass):
+class ScaleLastPass(Pass):
     """Moves constant factors and divisors, numbers, of either matrix of a product behind it, as one factor.
 
     Of products of floats whose matrices are both computed. A scaled matrix that others use stays what it is.
     """
 
-    name = "scale-last"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -16,7 +16,6 @@ from typing import ClassVar, TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.elementwise import ElementwiseOp
 from inarch.dialects.graph.matmul import MatmulOp
@@ -25,11 +24,12 @@ from inarch.dialects.graph.reduce import ReduceOp
 from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp, TransposeOp
 from inarch.ir.context import store_of
 from inarch.ir.functions import entry_blocks
+from inarch.ir.passes import Pass
 from inarch.passes.graph._dead import erase_dead
 
 
 @dataclass(frozen=True)
-class ShareBatchesPass(ModulePass):
+class ShareBatchesPass(Pass):
     """Splits a batch dimension of which a factor is repeated: broadcast, and merged with the one beside it.
 
     A product then broadcasts in a dimension of its own, and nobody makes the copies. What leads from the
@@ -38,7 +38,6 @@ class ShareBatchesPass(ModulePass):
     reshape, which costs nothing.
     """
 
-    name = "share-batches"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

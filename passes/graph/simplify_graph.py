@@ -8,7 +8,6 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from inarch.core.lazy import Array
@@ -29,6 +28,7 @@ from inarch.dialects.graph.shape import (
     TransposeOp,
 )
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.rewrite import apply_patterns
 from inarch.passes.graph._dead import erase_dead
@@ -166,10 +166,9 @@ MAX_SCANNED_ELEMENTS = 1 << 16
 
 
 @dataclass(frozen=True)
-class SimplifyGraphPass(ModulePass):
+class SimplifyGraphPass(Pass):
     """Drops identities, merges reshapes and transposes, and erases what nobody uses."""
 
-    name = "simplify-graph"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

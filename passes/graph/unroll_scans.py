@@ -9,7 +9,6 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
 from inarch.dialects.graph.op import GraphOp, Property, shape_of
@@ -17,10 +16,11 @@ from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.graph.shape import ConcatOp, ReshapeOp, SliceOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.location import copy_locations
+from inarch.ir.passes import Pass
 
 
 @dataclass(frozen=True)
-class UnrollScansPass(ModulePass):
+class UnrollScansPass(Pass):
     """Replaces each `graph.scan` of at most `iterations` iterations by copies of its body, one an iteration.
 
     One iteration needs no loop, and what is around it then fuses with it. An iteration of a loop takes as
@@ -28,7 +28,6 @@ class UnrollScansPass(ModulePass):
     256 units: 11 us, at 2 iterations as at 20), and each is code to compile.
     """
 
-    name = "unroll-scans"
     is_optional: ClassVar = True
     iterations: int = 1
 

@@ -23,7 +23,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from inarch.dialects.kernel.call import CallOp
@@ -36,6 +35,7 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear
+from inarch.ir.passes import Pass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, threads_of
 from inarch.ir.types import dtype_of
@@ -45,7 +45,7 @@ from inarch.passes.loop.panels.write import in_loops
 
 
 @dataclass(frozen=True)
-class BlockCallsPass(ModulePass):
+class BlockCallsPass(Pass):
     """Splits a loop of kernel calls whose operand is read from memory in each iteration of an outer loop.
 
     `iterations`: of a block; 0: as many as half of a core's part of the last cache holds, where it does not
@@ -54,7 +54,6 @@ class BlockCallsPass(ModulePass):
     share the panels of one block of all.
     """
 
-    name = "block-calls"
     is_optional: ClassVar = True
 
     iterations: int = 0

@@ -15,18 +15,17 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.passes import Pass
 from inarch.passes.loop.nests.transform import replace_iterators
 
 
 @dataclass(frozen=True)
-class DropUnitIteratorsPass(ModulePass):
+class DropUnitIteratorsPass(Pass):
     """Removes iterators of size 1 from every nest."""
 
-    name = "drop-unit-iterators"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

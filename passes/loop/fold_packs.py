@@ -12,7 +12,6 @@ from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import AffineMapAttr, DenseResourceAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.definition import DefOp
@@ -22,11 +21,12 @@ from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase, insert_before
+from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import ConstantAttr, constant_array, constant_type, later_constant
 
 
 @dataclass(frozen=True)
-class FoldPacksPass(ModulePass):
+class FoldPacksPass(Pass):
     """Replaces each `kernel.pack` of a constant, into a buffer that nothing else writes, by what it packs.
 
     The same packing of the same constant, also under another shape (`loop.reshape`), is done once.
@@ -34,7 +34,6 @@ class FoldPacksPass(ModulePass):
     when they are written: not kept in memory, they cost nothing but that.
     """
 
-    name = "fold-packs"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -18,7 +18,6 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
 from xdsl.ir import Region
 from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.buffer import ConstantOp, root
@@ -30,18 +29,18 @@ from inarch.dialects.scalar import Number
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase, replace_op
 from inarch.ir.index.affine import indirect_map
+from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.report.walk import ops_within
 
 
 @dataclass(frozen=True)
-class FoldScalarsPass(ModulePass):
+class FoldScalarsPass(Pass):
     """Replaces what nests read of `loop.constant`s of one element by `arith.constant`s in their regions.
 
     Constants that nothing reads any more disappear. A nest that reads nothing else stays as it is.
     """
 
-    name = "fold-scalars"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

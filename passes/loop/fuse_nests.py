@@ -9,7 +9,6 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.indirect import is_indirect
@@ -17,6 +16,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.location import location_text
+from inarch.ir.passes import Pass
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.edge import Edge, find_edge
@@ -28,7 +28,7 @@ from inarch.passes.tuned import choose
 
 
 @dataclass(frozen=True)
-class FuseNestsPass(ModulePass):
+class FuseNestsPass(Pass):
     """Fuses a producer P into its one consumer C through a buffer B that nothing else uses.
 
     Either P is elementwise, and C computes it where it reads B, unless that would compute it at more
@@ -41,7 +41,6 @@ class FuseNestsPass(ModulePass):
     16 buffers and 128 scalar ops.
     """
 
-    name = "fuse-nests"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.ir.functions import LAYER
+from inarch.ir.passes import Pass
 from inarch.passes.lower.inlining import inline_functions
 
 
 @dataclass(frozen=True)
-class InlineLayersPass(ModulePass):
+class InlineLayersPass(Pass):
     """Replaces each call of a private function with the attribute `inarch.layer` by the function's ops.
 
     Each is where the op of its own layer was, as `inarch.locations` says. The functions disappear.
     """
-
-    name = "inline-layers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         inline_functions(op, LAYER)

@@ -17,13 +17,13 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, linear_map
+from inarch.ir.passes import Pass
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.contraction import match_contraction
@@ -41,7 +41,7 @@ from inarch.passes.loop.tiling.softmax import maximum_of, writer_of
 
 
 @dataclass(frozen=True)
-class NormalizeLastPass(ModulePass):
+class NormalizeLastPass(Pass):
     """Moves the factor or divisor of each row of a softmax's weights behind the product that reads them.
 
     Only of weights `exp(x - m)`, m a maximum: the sums that are not divided yet are as large as the other
@@ -49,7 +49,6 @@ class NormalizeLastPass(ModulePass):
     results than there are weights.
     """
 
-    name = "normalize-last"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

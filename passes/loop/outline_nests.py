@@ -14,7 +14,6 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
@@ -29,6 +28,7 @@ from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.edit import erase, replace_op
 from inarch.ir.functions import entry_blocks
 from inarch.ir.names import free_name, symbols_of
+from inarch.ir.passes import Pass
 from inarch.ir.report.structure import Structure, structure_of, structure_text
 from inarch.ir.target import machine_of
 
@@ -41,7 +41,7 @@ _RUNS = (NestOp, PackOp, KernelCallOp, CallOp)
 
 
 @dataclass(frozen=True)
-class OutlineNestsPass(ModulePass):
+class OutlineNestsPass(Pass):
     """Moves each nest, `kernel` op and `loop.for` of a public function into a kernel of its own.
 
     So do nests within a loop that are not its only work, before the loop does. A loop whose length is
@@ -52,8 +52,6 @@ class OutlineNestsPass(ModulePass):
     locations) share one kernel, called by kind (of a `kernel.call` its microkernel), sizes and a hash of
     that: `contract_64x10x128_1f0c6a2b`.
     """
-
-    name = "outline-nests"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = _Kernels(op)

@@ -15,7 +15,6 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, ModuleOp
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from inarch.dialects.loop.access import ReadAttr, WriteAttr
@@ -25,6 +24,7 @@ from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase
 from inarch.ir.index.linear import Linear, affine_map, linear_map
+from inarch.ir.passes import Pass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of
 from inarch.ir.types import dtype_of, memref
@@ -35,14 +35,13 @@ _LEAST_PLANE = 16
 
 
 @dataclass(frozen=True)
-class PadPlanesPass(ModulePass):
+class PadPlanesPass(Pass):
     """Moves planes of a `loop.alloc` apart where a nest touches more of them than a set of a cache holds.
 
     The dimensions inside of a plane become one, of an odd number of cache lines. Only where nests alone use
     the buffer, at linear indices without pad and clip, and none is kept.
     """
 
-    name = "pad-planes"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

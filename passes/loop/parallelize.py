@@ -17,7 +17,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, StringAttr
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from inarch.core.errors import InarchError, UsageError
@@ -37,6 +36,7 @@ from inarch.dialects.loop.rounding import applied_in
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
 from inarch.ir.names import symbols_of
+from inarch.ir.passes import Pass
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of, threads_of
@@ -74,7 +74,7 @@ _BLOCK = 256
 
 
 @dataclass(frozen=True)
-class ParallelizePass(ModulePass):
+class ParallelizePass(Pass):
     """Marks one iterator `parallel` of each nest and each call of a microkernel that has work enough.
 
     `threads`: for how many the iterator is chosen; 0: what the program says (`inarch.threads`), or else for
@@ -83,7 +83,6 @@ class ParallelizePass(ModulePass):
     one, whatever it costs; `nest` is a location or @FUNCTION[NUMBER], as for `split`.
     """
 
-    name = "parallelize"
     is_optional: ClassVar = True
 
     threads: int = 0

@@ -16,7 +16,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.keep import free_nests
@@ -24,6 +23,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
+from inarch.ir.passes import Pass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.copied import is_copy
 from inarch.passes.loop.nests.edge import Edge, edges_from
@@ -34,7 +34,7 @@ from inarch.passes.tensorize.choose import Prices
 
 
 @dataclass(frozen=True)
-class ReadSourcesPass(ModulePass):
+class ReadSourcesPass(Pass):
     """Lets the reductions that read a copy read its source, where kernels then do all of them for less.
 
     A copy is a permutation, a slice or a broadcast of a buffer. All that reads it stands after it in its
@@ -43,7 +43,6 @@ class ReadSourcesPass(ModulePass):
     kernel that it will get. `always`: also where it costs more.
     """
 
-    name = "read-sources"
     is_optional: ClassVar = True
     always: bool = False
 

@@ -9,13 +9,13 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
+from inarch.ir.passes import Pass
 from inarch.ir.report.analyses import analyses_of
 from inarch.passes.loop.nests.edge import edges_from, is_elementwise
 from inarch.passes.loop.nests.fusion import inline_producer
@@ -37,7 +37,7 @@ _CHEAP = (
 
 
 @dataclass(frozen=True)
-class RematerializePass(ModulePass):
+class RematerializePass(Pass):
     """A producer of one or two additions or products goes into every nest that reads it, and is gone.
 
     Only where nobody reads more than before (of what it reads, at most one operand is as large as what it
@@ -45,7 +45,6 @@ class RematerializePass(ModulePass):
     reads is not written in between. `x - mean` of a layer norm, for the variance and for the result.
     """
 
-    name = "rematerialize"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

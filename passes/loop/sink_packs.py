@@ -17,13 +17,13 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.functions import entry_blocks
 from inarch.ir.names import symbols_of
+from inarch.ir.passes import Pass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of
 from inarch.machine.machine import Machine
@@ -33,13 +33,12 @@ from inarch.passes.loop.panels.write import run_by_panels
 
 
 @dataclass(frozen=True)
-class SinkPacksPass(ModulePass):
+class SinkPacksPass(Pass):
     """Packs by panels, inside the outermost loop of the kernel's calls, what the caches do not hold.
 
     `always`: whatever the caches hold, for tests.
     """
 
-    name = "sink-packs"
     is_optional: ClassVar = True
 
     always: bool = False

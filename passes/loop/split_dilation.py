@@ -19,21 +19,20 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import replace_op
 from inarch.ir.index.linear import linear_map
+from inarch.ir.passes import Pass
 from inarch.passes.loop.nests.contraction import match_contraction
 from inarch.passes.loop.nests.transform import at_points, strides_along
 
 
 @dataclass(frozen=True)
-class SplitDilationPass(ModulePass):
+class SplitDilationPass(Pass):
     """Splits the points of depthwise convolutions by their remainder modulo the dilation (by the stride)."""
 
-    name = "split-dilation"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.core.blame import raised
 from inarch.core.errors import InarchError, UnsupportedError
@@ -42,6 +41,7 @@ from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase
 from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
+from inarch.ir.passes import Pass
 from inarch.ir.report.walk import ops_within
 from inarch.ir.target import machine_of
 from inarch.ir.types import dtype_of, memref, moved_memref
@@ -61,7 +61,7 @@ Of two rules for one op the later one is taken: that of a loaded file, then of a
 
 
 @dataclass(frozen=True)
-class GraphToLoopPass(ModulePass):
+class GraphToLoopPass(Pass):
     """Lowers every function on tensors to one on buffers; outputs become trailing arguments.
 
     Every buffer is written before it is read, and completely; nothing is updated in place. Buffers
@@ -69,8 +69,6 @@ class GraphToLoopPass(ModulePass):
     (`inarch.body`) lie where the loop says. Raises InarchError for an op
     that cannot work in its layouts, and for a composition.
     """
-
-    name = "graph-to-loop"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_count(op)

@@ -10,7 +10,6 @@ from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import AllocOp, ReshapeOp, root
@@ -20,13 +19,14 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.names import symbols_of
+from inarch.ir.passes import Pass
 from inarch.passes.loop.nests.uses import written_buffers
 
 _VIEWS = (memref.SubviewOp, ReshapeOp)
 
 
 @dataclass(frozen=True)
-class HoistInvariantsPass(ModulePass):
+class HoistInvariantsPass(Pass):
     """Moves loop-invariant nests and copies before their loop: packs of weights, mostly.
 
     The op stands in the loop, under no condition. It reads what is defined outside of the loop, and written
@@ -34,7 +34,6 @@ class HoistInvariantsPass(ModulePass):
     uses before. From loops in loops it moves out as far as that holds. What is marked to be kept stays.
     """
 
-    name = "hoist-invariants"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

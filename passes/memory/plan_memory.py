@@ -10,7 +10,6 @@ from hashlib import sha256
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseResourceAttr, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 
 from inarch.core.lazy import np
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, ConstantOp
@@ -18,6 +17,7 @@ from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import error_at, functions
+from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import ConstantAttr, constant_array
 from inarch.ir.payload.mapped import MappedFiles
 from inarch.ir.payload.shared import Piece, SharedWeights
@@ -32,7 +32,7 @@ WEIGHTS_BYTES = "inarch.weights_bytes"
 
 
 @dataclass(frozen=True)
-class PlanMemoryPass(ModulePass):
+class PlanMemoryPass(Pass):
     """Gives every `loop.alloc` and `loop.constant` its byte offset, a multiple of 64.
 
     Public functions get `inarch.workspace_bytes`, and so do private ones with scratch of their own; the
@@ -45,8 +45,6 @@ class PlanMemoryPass(ModulePass):
     Raises InarchError for a `loop.call` that does not fit its callee, for functions with scratch that call
     each other in a circle, and at an op that reads scratch which nothing has written (`first_reads.py`).
     """
-
-    name = "plan-memory"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _check_calls(op)

@@ -9,7 +9,6 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, NoneAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.definition import DefOp
@@ -23,6 +22,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.edit import erase, replace_op
 from inarch.ir.functions import entry_blocks
+from inarch.ir.passes import Pass
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.types import dtype_of
 from inarch.passes.loop.nests.edge import is_elementwise, written_dimensions
@@ -31,7 +31,7 @@ from inarch.passes.loop.nests.uses import BufferUses
 
 
 @dataclass(frozen=True)
-class UpdateInPlacePass(ModulePass):
+class UpdateInPlacePass(Pass):
     """`b[i] = f(a[i])`, after which nobody needs `a`, becomes `a[i] = f(a[i])`, and `b` is `a`.
 
     For nests without a reduction that write each element of a buffer once, of the same type as one that
@@ -40,7 +40,6 @@ class UpdateInPlacePass(ModulePass):
     A copy goes away altogether: what is written to it at indices that are read is written in place.
     """
 
-    name = "update-in-place"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -26,7 +26,6 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
 
 from inarch.core.lazy import Array, np
 from inarch.dialects.loop.access import WriteAttr, number_of
@@ -38,6 +37,7 @@ from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import replace_op
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, linear_map
+from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.contraction import match_contraction
@@ -48,7 +48,7 @@ from inarch.passes.tensorize.weigh.cost import PIECE
 
 
 @dataclass(frozen=True)
-class DropPaddingTapsPass(ModulePass):
+class DropPaddingTapsPass(Pass):
     """Splits contractions by constant, finite weights whose windows reach into known zeros, where it pays.
 
     It pays where the parts take less than the whole, each with the kernel that it will get; that is asked
@@ -57,7 +57,6 @@ class DropPaddingTapsPass(ModulePass):
     Row-major images are left alone: vectors run over their pixels. The sum is formed in another order.
     """
 
-    name = "drop-padding-taps"
     is_optional: ClassVar = True
     least: int | None = None
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr
 from inarch.dialects.loop.buffer import AllocOp, root
@@ -19,13 +18,14 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, affine_map, linear_map
+from inarch.ir.passes import Pass
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.uses import written_roots
 from inarch.passes.padding.ways import copy_nest
 
 
 @dataclass(frozen=True)
-class MaterializePaddingPass(ModulePass):
+class MaterializePaddingPass(Pass):
     """Reads with `pad` in nests that reduce become reads of a padded copy, made by its own nest.
 
     The copy has exactly the extents that the nest touches: a strided convolution may leave out part
@@ -35,7 +35,6 @@ class MaterializePaddingPass(ModulePass):
     With `all`, also in nests that do not reduce, except copies, which are what this pass makes.
     """
 
-    name = "materialize-padding"
     all: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

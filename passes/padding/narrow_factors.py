@@ -18,7 +18,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, i8
 from xdsl.ir import Block
-from xdsl.passes import ModulePass
 
 from inarch.core.lazy import Array, np
 from inarch.dialects.loop.buffer import ConstantOp
@@ -27,6 +26,7 @@ from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase
+from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.types import dtype_of, memref
@@ -40,14 +40,13 @@ _BYTES = (("int8", arith.ExtSIOp), ("uint8", arith.ExtUIOp))
 
 
 @dataclass(frozen=True)
-class NarrowFactorsPass(ModulePass):
+class NarrowFactorsPass(Pass):
     """Makes constants narrow that nests read as wide integers, where kernels of others do the nests then.
 
     Only what such a kernel does then changes, one that is demanded or was loaded, and only where it takes
     less than before, or more of the work is done by a kernel that is demanded. `always`: every such constant.
     """
 
-    name = "narrow-factors"
     is_optional: ClassVar = True
     always: bool = False
 

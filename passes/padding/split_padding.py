@@ -18,7 +18,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Region
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import ReadAttr, WriteAttr
 from inarch.dialects.loop.indirect import scatters
@@ -27,14 +26,14 @@ from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase
 from inarch.ir.index.affine import linear_form
+from inarch.ir.passes import Pass
 from inarch.passes.loop.nests.transform import at_points
 
 
 @dataclass(frozen=True)
-class SplitPaddingPass(ModulePass):
+class SplitPaddingPass(Pass):
     """Splits parallel nests with one operand, read with `pad` at one iterator a dimension."""
 
-    name = "split-padding"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

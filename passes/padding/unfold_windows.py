@@ -21,13 +21,13 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr
 from inarch.dialects.loop.buffer import AllocOp, is_constant, root
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
+from inarch.ir.passes import Pass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.types import dtype_of, memref
 from inarch.machine.machine import Machine
@@ -44,7 +44,7 @@ COLUMNS = 64
 
 
 @dataclass(frozen=True)
-class UnfoldWindowsPass(ModulePass):
+class UnfoldWindowsPass(Pass):
     """Makes matrices of images that contractions read in windows, where kernels of others want that.
 
     Only what such a kernel does then changes, one that is demanded or was loaded: a nest where copies and
@@ -52,7 +52,6 @@ class UnfoldWindowsPass(ModulePass):
     by a kernel that is demanded. `always`: every nest. One in a loop is left alone.
     """
 
-    name = "unfold-windows"
     is_optional: ClassVar = True
     always: bool = False
 

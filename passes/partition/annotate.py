@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
 from inarch.dialects.graph.composite import CompositeRegionOp
+from inarch.ir.passes import Pass
 from inarch.ir.report.facts import facts_of
 from inarch.offload.instance import Asked, Instances, instance_from
 from inarch.passes.partition.by_hand import (
@@ -40,7 +40,7 @@ from inarch.passes.partition.verify import check_partition
 
 
 @dataclass(frozen=True)
-class AnnotatePass(ModulePass):
+class AnnotatePass(Pass):
     """Gives ops their owners: `partition.backend`, and of a pattern also `.pattern` and `.match`.
 
     `backends`: the first is preferred; each a name, or an instance (`"big=npu:array=32"`). `instances`: those
@@ -50,7 +50,6 @@ class AnnotatePass(ModulePass):
     what it then takes (`match/required.py`). TVM's name: AnnotateTarget.
     """
 
-    name = "annotate"
     backends: tuple[str, ...] = ()
     give: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
-from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp, YieldOp
+from inarch.ir.passes import Pass
 from inarch.offload.instance import Instances
 from inarch.passes.partition.common import (
     BACKEND,
@@ -32,14 +32,12 @@ from inarch.passes.partition.verify import check_annotations, check_partition
 
 
 @dataclass(frozen=True)
-class MergeCompositesPass(ModulePass):
+class MergeCompositesPass(Pass):
     """The ops with one `partition.match` become `graph.composite "backend.pattern"`.
 
     Its inputs are in the order in which the ops, in program order, first use them. Constants go into
     it, unless the backend wants them passed. TVM's name: MergeComposite.
     """
-
-    name = "merge-composites"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_annotations(op)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.passes import ModulePass
 
+from inarch.ir.passes import Pass
 from inarch.ir.report.facts import facts_of
 from inarch.passes.partition.common import REGION
 from inarch.passes.partition.decide.settle import settle
@@ -17,7 +17,7 @@ from inarch.passes.partition.verify import check_annotations, check_partition
 
 
 @dataclass(frozen=True)
-class MergeRegionsPass(ModulePass):
+class MergeRegionsPass(Pass):
     """Numbers the ops of one region alike: `partition.region`.
 
     A region is as large as it can be: two that a value connects are merged unless another path
@@ -27,8 +27,6 @@ class MergeRegionsPass(ModulePass):
     was asked and takes them, else to the host; not those that were given by hand. TVM's name:
     MergeCompilerRegions.
     """
-
-    name = "merge-regions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_annotations(op)

@@ -12,11 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, OpResult, Region
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, UsageError
 from inarch.dialects.graph.call import CallOp
 from inarch.ir.names import symbols_of
+from inarch.ir.passes import Pass
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.offload.backend import Backend
@@ -41,7 +41,7 @@ from inarch.passes.partition.verify import check_annotations, check_partition
 
 
 @dataclass(frozen=True)
-class PartitionPass(ModulePass):
+class PartitionPass(Pass):
     """The ops with one `partition.region` become `func.func private @a_0 ... {compiler = "a"}`.
 
     Arguments are in the order of first use, results in program order; constants are copied into the
@@ -51,7 +51,6 @@ class PartitionPass(ModulePass):
     `require` an error. Who has what, and why not, is the fact `PartitionReport`. TVM's name: PartitionGraph.
     """
 
-    name = "partition"
     symbol_prefix: str = ""
     require: bool = False
 

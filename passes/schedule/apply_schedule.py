@@ -15,10 +15,10 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, reason
 from inarch.ir.location import location_text
+from inarch.ir.passes import Pass
 from inarch.ir.report.facts import facts_of
 from inarch.passes.lower.algorithm import ASKED, DIRECT, selections_of
 from inarch.passes.lower.weighed import Algorithms
@@ -61,13 +61,12 @@ def set_schedule(module: ModuleOp, path: str | Path) -> None:
 
 
 @dataclass(frozen=True)
-class ApplySchedulePass(ModulePass):
+class ApplySchedulePass(Pass):
     """Transforms the nests that a schedule names, and marks them as their author's.
 
     `file`: the schedule; without, the module's own (`inarch.schedule`), if it has one.
     """
 
-    name = "apply-schedule"
     is_optional: ClassVar = True
 
     file: str = ""

@@ -61,8 +61,6 @@ class CachePass(StepPass):
     `nest`: as for `split`. `operand`: its name, or its number from 0 on.
     """
 
-    name = "cache"
-
     operand: str | int
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:

@@ -90,8 +90,6 @@ class FusePass(StepPass):
     points an iteration. `producers`: the nests that go into the loops, in the program's order.
     """
 
-    name = "fuse"
-
     iterators: tuple[str, ...]
     blocks: tuple[int, ...]
     producers: tuple[str, ...] = ()

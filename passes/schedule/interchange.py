@@ -244,8 +244,6 @@ class InterchangePass(StepPass):
     `reassociate`: sums may be in another order.
     """
 
-    name = "interchange"
-
     order: tuple[str, ...]
     reassociate: bool = False
 

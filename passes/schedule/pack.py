@@ -71,8 +71,6 @@ class PackPass(StepPass):
     copy.
     """
 
-    name = "pack"
-
     operand: str | int
     iterators: tuple[str, ...]
 

@@ -190,8 +190,6 @@ class SplitPass(StepPass):
     and `i` behind.
     """
 
-    name = "split"
-
     iterator: str
     factor: int
     names: tuple[str, ...] = ()

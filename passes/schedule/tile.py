@@ -57,8 +57,6 @@ class TilePass(StepPass):
     the tiles. `reassociate`: sums may be in another order.
     """
 
-    name = "tile"
-
     iterators: tuple[str, ...]
     sizes: tuple[int, ...]
     reassociate: bool = False

@@ -75,8 +75,6 @@ class UnrollPass(StepPass):
     `nest`: as for `split`. `iterator`: which one of it.
     """
 
-    name = "unroll"
-
     iterator: str
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:

@@ -46,8 +46,6 @@ class UseKernelPass(StepPass):
     `nest`: as for `split`. `kernel`: the microkernel.
     """
 
-    name = "use-kernel"
-
     kernel: str
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:

@@ -62,8 +62,6 @@ class VectorizePass(StepPass):
     `nest`: as for `split`. `iterator`: which one of it.
     """
 
-    name = "vectorize"
-
     iterator: str
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:

@@ -43,8 +43,6 @@ class WithoutKernelPass(StepPass):
     `nest`: as for `split`. `kernel`: the microkernel, or the template.
     """
 
-    name = "without-kernel"
-
     kernel: str
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:

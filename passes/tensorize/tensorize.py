@@ -18,13 +18,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, InarchWarning
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks, is_layer
 from inarch.ir.location import location_text, moved_by, text_of_location
+from inarch.ir.passes import Pass
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
@@ -54,7 +54,7 @@ Pick = Callable[[StridedNest, Candidate], Candidate]
 
 
 @dataclass(frozen=True)
-class TensorizePass(ModulePass):
+class TensorizePass(Pass):
     """Replaces nests by calls of the cheapest kernel that computes the same.
 
     A kernel without a cost is measured where that is possible, else estimated by its meaning; those that the
@@ -63,7 +63,6 @@ class TensorizePass(ModulePass):
     that there are.
     """
 
-    name = "tensorize"
     is_optional: ClassVar = True
     kernels: tuple[str, ...] = ()
 

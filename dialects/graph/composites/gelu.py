@@ -34,7 +34,6 @@ class GeluOp(CompositeOp):
     C1: the dtype is a float. C2: `approximate` is "none" or "tanh".
     """
 
-    name = "graph.gelu"
     x = operand_def(TensorType)
     approximate = prop_def(StringAttr, default_value=StringAttr("none"))
     out = result_def(TensorType)

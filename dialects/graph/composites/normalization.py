@@ -55,7 +55,6 @@ class LayerNormOp(CompositeOp):
     one element). C3: scale and bias broadcast to the dims from axis on. C4: epsilon >= 0, finite.
     """
 
-    name = "graph.layer_norm"
     x = operand_def(TensorType)
     scale = operand_def(TensorType)
     bias = opt_operand_def(TensorType)
@@ -133,7 +132,6 @@ class BatchNormOp(CompositeOp):
     shape [C]. C4: epsilon >= 0, finite.
     """
 
-    name = "graph.batch_norm"
     x = operand_def(TensorType)
     scale = operand_def(TensorType)
     bias = operand_def(TensorType)

@@ -87,7 +87,6 @@ class QuantizeOp(QuantizedOp):
     `to`. C4: -rank <= axis < rank. C5: scale and zero have shape (), or with an axis that of its size.
     """
 
-    name = "graph.quantize"
     to = prop_def(Attribute)
     out = result_def(TensorType)
     assembly_format = (
@@ -151,7 +150,6 @@ class DequantizeOp(QuantizedOp):
     """
 
     IS_CHEAP: ClassVar[bool] = True
-    name = "graph.dequantize"
     out = result_def(TensorType)
     assembly_format = (
         "$x `scale` $scale (`zero` $zero^)? (`axis` `=` $axis^)? attr-dict "

@@ -73,8 +73,6 @@ class SoftmaxOp(AxisOp):
     C1: the dtype is a float. C2: -rank <= axis < rank (a scalar is taken as a row of one element).
     """
 
-    name = "graph.softmax"
-
     def finish(self, shifted: Operation, powers: Operation, total: Operation) -> list[Operation]:
         factor = ReciprocalOp.make(total)  # one division a row, not one an element
         return [factor, MulOp.make(powers, factor)]
@@ -89,8 +87,6 @@ class LogSoftmaxOp(AxisOp):
 
     C1: the dtype is a float. C2: -rank <= axis < rank (a scalar is taken as a row of one element).
     """
-
-    name = "graph.log_softmax"
 
     def finish(self, shifted: Operation, powers: Operation, total: Operation) -> list[Operation]:
         log = LogOp.make(total)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -25,7 +24,6 @@ from inarch.dialects.graph.op import (
 )
 from inarch.dialects.nest_spec import NestBuilder, NestSpec
 from inarch.dialects.scalar import Scalar
-from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import tensor
 
@@ -37,16 +35,6 @@ def evaluate(function: Callable[..., Any], *operands: Any, dtype: Any = None) ->
     """
     with np.errstate(all="ignore"):
         return np.asarray(function(*operands), dtype)
-
-
-Kind = TypeVar("Kind", bound="ElementwiseOp")
-
-
-def elementwise(kind: type[Kind]) -> type[Kind]:
-    """Defines an op of `graph` that is called as its class: `LessEqualOp` is `graph.less_equal`."""
-    words = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__.removesuffix("Op"))
-    kind.name = f"graph.{words.lower()}"
-    return op_definition(kind)
 
 
 class ElementwiseOp(StructuredOp):

@@ -12,29 +12,30 @@ from xdsl.irdl import prop_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.domain import SIGNED, Domain
-from inarch.dialects.graph.elementwise import BinaryOp, elementwise, evaluate
+from inarch.dialects.graph.elementwise import BinaryOp, evaluate
 from inarch.dialects.graph.op import Array, tensor_dtype
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i1
 
 
-@elementwise
+@op_definition
 class AddOp(BinaryOp):
     """`out[i] = a[i] + b[i]`, broadcast; floats and integers; integers wrap."""
 
 
-@elementwise
+@op_definition
 class SubOp(BinaryOp):
     """`out[i] = a[i] - b[i]`, broadcast; floats and integers; integers wrap."""
 
 
-@elementwise
+@op_definition
 class MulOp(BinaryOp):
     """`out[i] = a[i] * b[i]`, broadcast; floats and integers; integers wrap."""
 
 
-@elementwise
+@op_definition
 class DivOp(BinaryOp):
     """`out[i] = a[i] / b[i]`, broadcast; floats and integers.
 
@@ -42,7 +43,7 @@ class DivOp(BinaryOp):
     """
 
 
-@elementwise
+@op_definition
 class ModOp(BinaryOp):
     """`out[i] = a[i] - n * b[i]`, broadcast, for the integer n that the property `fmod` picks.
 
@@ -71,7 +72,7 @@ class ModOp(BinaryOp):
         return evaluate(np.fmod if self.fmod else np.mod, a, b)
 
 
-@elementwise
+@op_definition
 class MaximumOp(BinaryOp):
     """`out[i] = max(a[i], b[i])`, broadcast; floats and integers; NaN when either is NaN.
 
@@ -81,7 +82,7 @@ class MaximumOp(BinaryOp):
     FUNCTION: ClassVar[str] = "max"
 
 
-@elementwise
+@op_definition
 class MinimumOp(BinaryOp):
     """`out[i] = min(a[i], b[i])`, broadcast; floats and integers; NaN when either is NaN.
 
@@ -92,7 +93,7 @@ class MinimumOp(BinaryOp):
 
 
 def power(a: Array, b: Array) -> Array:
-    """`a ** b` as C's `pow`, elementwise, broadcast.
+    """`a ** b` as C's `pow`, broadcast.
 
     np.power takes a square root for an exponent of 0.5 that is broadcast, which differs at -0 and -infinity.
     Integers wrap; a negative exponent leaves what is left of 1 / a towards zero, and 0 of 0.
@@ -114,7 +115,7 @@ def _integer_power(base: Array, exponent: Array) -> Array:
     return np.where(exponent < 0, inverse, result).astype(base.dtype)
 
 
-@elementwise
+@op_definition
 class PowOp(BinaryOp):
     """`out[i] = a[i] ** b[i]`, broadcast; floats: special values as C's `pow` (C11 F.10.4.4).
 

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.domain import INTEGERS, Domain
-from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, elementwise, evaluate
+from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 
 
 class BitwiseOp(BinaryOp):
@@ -20,28 +21,28 @@ class BitwiseOp(BinaryOp):
     DOMAIN: ClassVar[Domain] = INTEGERS
 
 
-@elementwise
+@op_definition
 class BitwiseAndOp(BitwiseOp):
     """`out[i]` = the and of each bit of a[i] and b[i], broadcast; integers."""
 
     FUNCTION: ClassVar[str] = "and"
 
 
-@elementwise
+@op_definition
 class BitwiseOrOp(BitwiseOp):
     """`out[i]` = the or of each bit of a[i] and b[i], broadcast; integers."""
 
     FUNCTION: ClassVar[str] = "or"
 
 
-@elementwise
+@op_definition
 class BitwiseXorOp(BitwiseOp):
     """`out[i]` = the exclusive or of each bit of a[i] and b[i], broadcast; integers."""
 
     FUNCTION: ClassVar[str] = "xor"
 
 
-@elementwise
+@op_definition
 class BitwiseNotOp(UnaryOp):
     """`out[i]` = x[i] with every bit inverted; integers."""
 
@@ -54,7 +55,7 @@ class BitwiseNotOp(UnaryOp):
         return evaluate(np.invert, x)
 
 
-@elementwise
+@op_definition
 class ShiftLeftOp(BitwiseOp):
     """`out[i] = a[i] * 2**b[i]`, broadcast; integers; bits past the width are lost.
 
@@ -69,7 +70,7 @@ class ShiftLeftOp(BitwiseOp):
         return evaluate(np.where, fits, np.left_shift(a, np.where(fits, b, 0)), a.dtype.type(0))
 
 
-@elementwise
+@op_definition
 class ShiftRightOp(BitwiseOp):
     """`out[i] = floor(a[i] / 2**b[i])`, broadcast; integers.
 

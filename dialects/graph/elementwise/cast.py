@@ -29,7 +29,6 @@ class CastOp(ElementwiseOp):
     """
 
     MOVES: ClassVar[bool] = True
-    name = "graph.cast"
     x = operand_def(TensorType)
     to = prop_def(Attribute)
     out = result_def(TensorType)

@@ -29,7 +29,6 @@ class ClipOp(ElementwiseOp):
     dtype.
     """
 
-    name = "graph.clip"
     x = operand_def(TensorType)
     low = opt_prop_def(NUMBER)
     high = opt_prop_def(NUMBER)

@@ -8,9 +8,10 @@ from xdsl.ir import Attribute
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.domain import ANY, BOOLS, Domain
-from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, elementwise, evaluate
+from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.types import i1
 
 
@@ -41,27 +42,27 @@ class LogicalOp(BinaryOp):
     DOMAIN: ClassVar[Domain] = BOOLS
 
 
-@elementwise
+@op_definition
 class EqualOp(ComparisonOp):
     """`out[i] = a[i] == b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
 
-@elementwise
+@op_definition
 class NotEqualOp(ComparisonOp):
     """`out[i] = a[i] != b[i]`, broadcast; any dtype, to i1; true when either is NaN."""
 
 
-@elementwise
+@op_definition
 class LessOp(ComparisonOp):
     """`out[i] = a[i] < b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
 
-@elementwise
+@op_definition
 class LessEqualOp(ComparisonOp):
     """`out[i] = a[i] <= b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
 
-@elementwise
+@op_definition
 class GreaterOp(ComparisonOp):
     """`out[i] = a[i] > b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
@@ -69,7 +70,7 @@ class GreaterOp(ComparisonOp):
         return b.less(a)
 
 
-@elementwise
+@op_definition
 class GreaterEqualOp(ComparisonOp):
     """`out[i] = a[i] >= b[i]`, broadcast; any dtype, to i1; false when either is NaN."""
 
@@ -77,28 +78,28 @@ class GreaterEqualOp(ComparisonOp):
         return b.less_equal(a)
 
 
-@elementwise
+@op_definition
 class LogicalAndOp(LogicalOp):
     """`out[i] = a[i] and b[i]`, broadcast; i1."""
 
     FUNCTION: ClassVar[str] = "and"
 
 
-@elementwise
+@op_definition
 class LogicalOrOp(LogicalOp):
     """`out[i] = a[i] or b[i]`, broadcast; i1."""
 
     FUNCTION: ClassVar[str] = "or"
 
 
-@elementwise
+@op_definition
 class LogicalXorOp(LogicalOp):
     """`out[i] = either, but not both, of a[i] and b[i]`, broadcast; i1."""
 
     FUNCTION: ClassVar[str] = "xor"
 
 
-@elementwise
+@op_definition
 class LogicalNotOp(UnaryOp):
     """`out[i] = not x[i]`; i1."""
 

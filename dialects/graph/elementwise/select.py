@@ -23,7 +23,6 @@ class SelectOp(ElementwiseOp):
     """
 
     MOVES: ClassVar[bool] = True
-    name = "graph.select"
     condition = operand_def(TensorType)
     a = operand_def(TensorType)
     b = operand_def(TensorType)

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import ClassVar
 
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise import UnaryNumberOp, UnaryOp, elementwise, evaluate
+from inarch.dialects.graph.elementwise import UnaryNumberOp, UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 
 
-@elementwise
+@op_definition
 class NegOp(UnaryNumberOp):
     """`out[i] = -x[i]`; floats and integers; integers wrap."""
 
 
-@elementwise
+@op_definition
 class AbsOp(UnaryNumberOp):
     """`out[i] = |x[i]|`; floats and integers; the lowest integer gives itself."""
 
 
-@elementwise
+@op_definition
 class SignOp(UnaryNumberOp):
     """`out[i] = -1, 0 or 1`, the sign of x[i]; floats and integers; NaN gives NaN, -0.0 gives 0."""
 
@@ -32,37 +33,37 @@ class SignOp(UnaryNumberOp):
         return evaluate(np.sign, x)
 
 
-@elementwise
+@op_definition
 class ReluOp(UnaryNumberOp):
     """`out[i] = max(x[i], 0)`; floats and integers; NaN gives NaN, -0.0 a zero of either sign."""
 
 
-@elementwise
+@op_definition
 class ExpOp(UnaryOp):
     """`out[i] = e ** x[i]`; floats."""
 
 
-@elementwise
+@op_definition
 class LogOp(UnaryOp):
     """`out[i] = ln x[i]`; floats; -inf at 0, NaN below."""
 
 
-@elementwise
+@op_definition
 class Expm1Op(UnaryOp):
     """`out[i] = e ** x[i] - 1`, with all its digits where x[i] is near 0; floats."""
 
 
-@elementwise
+@op_definition
 class Log1pOp(UnaryOp):
     """`out[i] = ln(1 + x[i])`, with all its digits where x[i] is near 0; floats; -inf at -1, NaN below."""
 
 
-@elementwise
+@op_definition
 class SqrtOp(UnaryOp):
     """`out[i] = x[i] ** 0.5`, correctly rounded; floats; NaN below 0."""
 
 
-@elementwise
+@op_definition
 class ReciprocalOp(UnaryOp):
     """`out[i] = 1 / x[i]`; floats."""
 
@@ -73,17 +74,17 @@ class ReciprocalOp(UnaryOp):
         return evaluate(np.reciprocal, x)
 
 
-@elementwise
+@op_definition
 class ErfOp(UnaryOp):
     """`out[i] = 2 / sqrt(pi) * integral of exp(-t**2) for t from 0 to x[i]`; floats."""
 
 
-@elementwise
+@op_definition
 class TanhOp(UnaryOp):
     """`out[i] = tanh x[i]`; floats."""
 
 
-@elementwise
+@op_definition
 class SigmoidOp(UnaryOp):
     """`out[i] = 1 / (1 + exp(-x[i]))`; floats.
 
@@ -102,27 +103,27 @@ def _sigmoid(x: Array) -> Array:
     return one / (one + np.exp(-x))
 
 
-@elementwise
+@op_definition
 class SinOp(UnaryOp):
     """`out[i] = sin x[i]`, x in radians; floats."""
 
 
-@elementwise
+@op_definition
 class CosOp(UnaryOp):
     """`out[i] = cos x[i]`, x in radians; floats."""
 
 
-@elementwise
+@op_definition
 class FloorOp(UnaryOp):
     """`out[i]` = the largest whole number <= x[i]; floats."""
 
 
-@elementwise
+@op_definition
 class CeilOp(UnaryOp):
     """`out[i]` = the smallest whole number >= x[i]; floats."""
 
 
-@elementwise
+@op_definition
 class RoundOp(UnaryOp):
     """`out[i]` = the whole number nearest to x[i], halves to the even one; floats."""
 

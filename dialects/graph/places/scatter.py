@@ -95,7 +95,6 @@ class ScatterElementsOp(ScatterOp):
     rank of data and at most as long along each other axis.
     """
 
-    name = "graph.scatter_elements"
     axis = prop_def(IntegerAttr.constr(type=i64))
 
     def check_shapes(self) -> None:
@@ -125,8 +124,6 @@ class ScatterNdOp(ScatterOp):
     C4: indices have a dimension, and 1 <= its last size <= rank of data. C5: updates have the shape
     `indices[:-1] + data[rows' length:]`.
     """
-
-    name = "graph.scatter_nd"
 
     def check_shapes(self) -> None:
         data, indices = shape_of(self.data), shape_of(self.indices)

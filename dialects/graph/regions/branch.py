@@ -36,7 +36,6 @@ class IfOp(GraphOp):
     """
 
     MOVES: ClassVar[bool] = True
-    name = "graph.if"
     condition = operand_def(TensorType)
     inputs = var_operand_def(TensorType)
     outs = var_result_def(TensorType)

@@ -56,7 +56,6 @@ class WhileOp(GraphOp):
     """
 
     MOVES: ClassVar[bool] = True
-    name = "graph.while"
     iterations = operand_def(TensorType)
     condition = operand_def(TensorType)
     states = var_operand_def(TensorType)

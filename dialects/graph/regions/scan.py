@@ -60,7 +60,6 @@ class ScanOp(GraphOp):
     """
 
     MOVES: ClassVar[bool] = True
-    name = "graph.scan"
     iterations = prop_def(IntegerAttr.constr(type=i64))
     backward = prop_def(DenseArrayBase.constr(i64))
     states = var_operand_def(TensorType)

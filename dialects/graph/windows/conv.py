@@ -50,7 +50,6 @@ class ConvOp(StructuredOp):
     (dilated) kernel fits into the padded input.
     """
 
-    name = "graph.conv"
     x = operand_def(TensorType)
     w = operand_def(TensorType)
     bias = opt_operand_def(TensorType)

@@ -51,7 +51,6 @@ class ConvTransposeOp(GraphOp):
     """
 
     TAKES_LAYOUTS: ClassVar[bool] = True
-    name = "graph.conv_transpose"
     x = operand_def(TensorType)
     w = operand_def(TensorType)
     bias = opt_operand_def(TensorType)

@@ -123,8 +123,6 @@ class MaxPoolOp(PoolOp, StructuredOp):
     Constraints: see PoolOp.
     """
 
-    name = "graph.max_pool"
-
     def check(self) -> None:
         NUMBERS.check(self.x, "C1")
         super().check()
@@ -149,7 +147,6 @@ class AvgPoolOp(PoolOp):
     """
 
     TAKES_LAYOUTS: ClassVar[bool] = True
-    name = "graph.avg_pool"
     count_include_pad = prop_def(IntegerAttr.constr(type=i1), default_value=_FALSE)
     assembly_format = (
         "$x `window` `=` $window `strides` `=` $strides `pads` `=` $pads `dilations` `=` $dilations "

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError
 from inarch.core.plugins import Extensions
+from inarch.ir.passes import Pass
 from inarch.passes.schedule.language.modes import check_done
 from inarch.passes.schedule.language.places import Loops, find, place_of_text
 from inarch.passes.schedule.language.words import Words
@@ -42,7 +42,7 @@ def transform(module: ModuleOp, name: str, place: str, action: Action) -> None:
 
 
 @dataclass(frozen=True)
-class StepPass(ModulePass):
+class StepPass(Pass):
     """A step by itself, as a pass: `run` does it.
 
     `nest` says where: a location, as LOCATION or LOCATION[NUMBER], or @FUNCTION[NUMBER].
