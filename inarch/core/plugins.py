@@ -1,8 +1,8 @@
 """Finding things by their file.
 
 Whatever one can add to Inarch (a pass, a backend, a microkernel, ...) is one module that defines one
-well-known constant. The module's name is the thing's name, so `passes/graph/fold_constants.py`, which
-defines `PASS`, is the pass `fold-constants`. Other distributions add theirs under the entry-point
+well-known constant. The module's name is the thing's name, so `backends/cblas/__init__.py`, which
+defines `BACKEND`, is the backend `cblas`. Other distributions add theirs under the entry-point
 group named like our package; `--load file.py` adds those of one file for one run.
 
 `INARCH_PLUGINS=none` in the environment leaves out those of other distributions: for tests, and to find
@@ -69,11 +69,15 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         in_rooms: bool = False,
         more: tuple[str, ...] = (),
         one_name: bool = False,
+        class_suffix: str = "",
         entry_group: str | None = None,
         readers: Mapping[str, Callable[[Path], object]] | None = None,
         check: Callable[[object, str], object] | None = None,
     ) -> None:
         """`more` are further packages of things: those of a higher layer, found by name as a plugin's are.
+
+        `class_suffix`: a thing is a class, which needs no constant where it is called as the file, with this
+        behind it: `SplitPaddingPass` of `split_padding.py`.
 
         `one_name`: a thing's own `name` is what it is found by; without, entry points give aliases.
 
@@ -87,6 +91,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._in_rooms = in_rooms
         self._more = more
         self._one_name = one_name
+        self._class_suffix = class_suffix
         self._entry_group = entry_group or group
         self.readers = dict(readers or {})
         self._check = check
@@ -154,13 +159,14 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         Raises UsageError when another file has the name, or one of ours or of a package, where the constant
         has another name than its file (that one may be of something else), and for one that is not sound.
         """
-        if not hasattr(module, self.constant):
+        constant = next((each for each in self._constants(name) if hasattr(module, each)), None)
+        if constant is None:
             return False
-        self._check_name(getattr(module, self.constant), name, path, "--load: ")
+        self._check_name(getattr(module, constant), name, path, "--load: ")
         self._check_free(name, path)
         if self._check is not None:
-            self._check(getattr(module, self.constant), name)
-        self._loaded[name] = Origin(module.__name__, self.constant, str(path))
+            self._check(getattr(module, constant), name)
+        self._loaded[name] = Origin(module.__name__, constant, str(path))
         self._revision = next(self._revisions)
         return True
 
@@ -305,16 +311,18 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
                 found.setdefault(module.name.replace("_", "-"), []).append(spec)
         return found
 
-    @cached_property
-    def _defines(self) -> re.Pattern[str]:
-        """What the text of a thing has; another module helps things."""
-        return re.compile(
-            rf"^(?:(?:class )?{self.constant}\b|from .*\b{self.constant}\b)", re.MULTILINE
-        )
+    def _constants(self, name: str) -> list[str]:
+        """What a module may call its thing."""
+        words = "".join(map(str.capitalize, name.split("-")))
+        return [self.constant, *([f"{words}{self._class_suffix}"] if self._class_suffix else ())]
 
-    def _is_thing(self, spec: ModuleSpec) -> bool:
-        text = _source(spec)
-        return text is None or self._defines.search(text) is not None
+    def _defined(self, spec: ModuleSpec, name: str) -> str | None:
+        """What the text of a thing calls it; None of another module, which helps things."""
+        text, constants = _source(spec), self._constants(name)
+        if text is None:
+            return self.constant
+        forms = ((each, rf"^(?:(?:class )?{each}\b|from .*\b{each}\b)") for each in constants)
+        return next((each for each, form in forms if re.search(form, text, re.MULTILINE)), None)
 
     @cached_property
     def _others(self) -> dict[str, list[Origin]]:
@@ -335,8 +343,8 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     def _origins_of(self, name: str) -> list[Origin]:
         """All origins of a name, ours first; of our modules, only those of the name are read."""
         if name not in self._known:
-            specs = filter(self._is_thing, self._modules.get(name, ()))
-            ours = [Origin(spec.name, self.constant, spec.name) for spec in specs]
+            found = [(spec, self._defined(spec, name)) for spec in self._modules.get(name, ())]
+            ours = [Origin(spec.name, constant, spec.name) for spec, constant in found if constant]
             self._known[name] = [*ours, *self._others.get(name, ())]
         return self._known[name]
 

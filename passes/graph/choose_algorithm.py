@@ -102,9 +102,6 @@ class ChooseAlgorithmPass(Pass):
         return taken
 
 
-PASS = ChooseAlgorithmPass
-
-
 def _weighed(
     ctx: Context,
     module: ModuleOp,

@@ -90,9 +90,6 @@ class ChooseLayoutPass(Pass):
         return choose(ctx, module, self.name, ops, usual, [other], _around(ops)) == BLOCKS
 
 
-PASS = ChooseLayoutPass
-
-
 def _around(ops: Sequence[Operation]) -> list[Operation]:
     """Who makes what they read, and reads what they make."""
     makers = [value.owner for op in ops for value in op.operands]

@@ -24,9 +24,6 @@ class DecomposeCompositesPass(Pass):
         decompose_all(nested for nested in op.walk() if isinstance(nested, CompositeOp))
 
 
-PASS = DecomposeCompositesPass
-
-
 def decompose_all(composites: Iterable[CompositeOp]) -> None:
     """Replaces `composites`, and those that they are made of, by the ops they stand for, where they were."""
     todo = list(composites)

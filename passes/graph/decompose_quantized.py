@@ -33,6 +33,3 @@ class DecomposeQuantizedPass(Pass):
         decompose_all(found)
         for each in _AGAIN:
             each.apply(ctx, op)
-
-
-PASS = DecomposeQuantizedPass

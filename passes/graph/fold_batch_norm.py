@@ -45,9 +45,6 @@ class FoldBatchNormPass(Pass):
         erase_dead(op, store)
 
 
-PASS = FoldBatchNormPass
-
-
 def _why_not(norm: BatchNormOp) -> str | None:
     """Why a batch norm is not folded; None: it is."""
     conv = norm.x.owner

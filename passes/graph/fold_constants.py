@@ -49,9 +49,6 @@ class FoldConstantsPass(Pass):
         erase_dead(op, store)
 
 
-PASS = FoldConstantsPass
-
-
 def _is_foldable(op: GraphOp) -> bool:
     if isinstance(op, ConstantOp | CallOp | ScanOp | WhileOp | IfOp) or not op.operands:
         return False

@@ -49,9 +49,6 @@ class GatherFirstPass(Pass):
         erase_dead(op, store_of(ctx))
 
 
-PASS = GatherFirstPass
-
-
 def _readers(computed: ElementwiseOp) -> list[GatherOp]:
     """The gathers of a table that alone read it, less than it is, where it is computed; else none."""
     (table,) = computed.results

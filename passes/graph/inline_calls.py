@@ -35,9 +35,6 @@ class InlineCallsPass(Pass):
         erase(*filter(is_private, inliner.callees.values()))
 
 
-PASS = InlineCallsPass
-
-
 def _is_inlined(function: FuncOp) -> bool:
     if function.is_declaration or "compiler" in function.attributes:
         return False

@@ -54,9 +54,6 @@ class OutlineBodiesPass(Pass):
                     outliner.outline(each, function)
 
 
-PASS = OutlineBodiesPass
-
-
 def _is_outlined(op: Operation) -> bool:
     """Whether each body is one call, whose results are yielded."""
     firsts = [region.block.first_op for region in op.regions]

@@ -93,9 +93,6 @@ class OutlineLayersPass(Pass):
                 outliner.outline(function)
 
 
-PASS = OutlineLayersPass
-
-
 class _Outliner:
     def __init__(self, module: ModuleOp, store: ConstantStore) -> None:
         self._module = module

@@ -49,9 +49,6 @@ class ScaleLastPass(Pass):
         erase_dead(op, store)
 
 
-PASS = ScaleLastPass
-
-
 @dataclass(frozen=True)
 class _Scaled:
     """A matrix that is `x * factor`, maybe transposed."""

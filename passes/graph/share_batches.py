@@ -46,9 +46,6 @@ class ShareBatchesPass(Pass):
         erase_dead(op, store_of(ctx))
 
 
-PASS = ShareBatchesPass
-
-
 _Kind: TypeAlias = TransposeOp | ReduceOp | ElementwiseOp | MatmulOp
 _KINDS = (TransposeOp, ReduceOp, ElementwiseOp, MatmulOp)
 """What has a form for tensors with one dimension more."""

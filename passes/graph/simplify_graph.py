@@ -184,6 +184,3 @@ class SimplifyGraphPass(Pass):
         ]
         apply_patterns(op, patterns)
         erase_dead(op, store)
-
-
-PASS = SimplifyGraphPass

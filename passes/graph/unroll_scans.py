@@ -44,9 +44,6 @@ class UnrollScansPass(Pass):
                 _unroll(scan)
 
 
-PASS = UnrollScansPass
-
-
 def _unroll(scan: ScanOp) -> None:
     taken, put = scan.is_backward
     states: list[SSAValue] = list(scan.states)

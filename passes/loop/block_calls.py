@@ -72,9 +72,6 @@ class BlockCallsPass(Pass):
                     blocking.run(pack)
 
 
-PASS = BlockCallsPass
-
-
 @dataclass(frozen=True)
 class _Passing:
     """A loop inside the one over the panels, and the operands that it moves and panels do not."""

@@ -35,9 +35,6 @@ class DropUnitIteratorsPass(Pass):
                 _drop(nest, kept)
 
 
-PASS = DropUnitIteratorsPass
-
-
 def _kept(nest: NestOp) -> list[int]:
     """Positions of the iterators that stay."""
     reductions = [i for i, iterator in enumerate(nest.iterators) if iterator.is_reduction]

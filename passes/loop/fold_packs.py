@@ -68,9 +68,6 @@ class FoldPacksPass(Pass):
                 _drop(store, value)
 
 
-PASS = FoldPacksPass
-
-
 def _source(buffer: SSAValue) -> tuple[list[ReshapeOp], object]:
     """What makes the memory of `buffer`, and the views of it that lead there, outermost first."""
     views: list[ReshapeOp] = []

@@ -52,9 +52,6 @@ class FoldScalarsPass(Pass):
                 erase(constant)
 
 
-PASS = FoldScalarsPass
-
-
 def _fold(nest: NestOp, store: ConstantStore) -> None:
     kept_whole = index_operands(nest.writes)  # outside, a known index would name no element
     numbers = {

@@ -171,6 +171,3 @@ def _replace(edges: Sequence[Edge], fused: Sequence[NestOp]) -> None:
     alloc = edge.buffer.owner
     if isinstance(alloc, AllocOp):
         erase(alloc)
-
-
-PASS = FuseNestsPass

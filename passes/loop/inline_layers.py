@@ -21,6 +21,3 @@ class InlineLayersPass(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         inline_functions(op, LAYER)
-
-
-PASS = InlineLayersPass

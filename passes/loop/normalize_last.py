@@ -56,9 +56,6 @@ class NormalizeLastPass(Pass):
             _normalize(block, analyses_of(ctx).get(BufferUses, function), remarks_of(ctx))
 
 
-PASS = NormalizeLastPass
-
-
 def _normalize(block: Block, uses: BufferUses, remarks: Remarks) -> None:
     for nest in [op for op in block.ops if isinstance(op, NestOp)]:
         contraction = match_contraction(nest)

@@ -321,6 +321,3 @@ def _trip_counts(loop: ForOp) -> tuple[int, ...]:
         inner = [op for op in current.body.block.ops if isinstance(op, ForOp)]
         current = inner[0] if len(inner) == 1 else None
     return tuple(counts)
-
-
-PASS = OutlineNestsPass

@@ -53,9 +53,6 @@ class PadPlanesPass(Pass):
                 _pad(alloc, nests, planes, machine, remarks)
 
 
-PASS = PadPlanesPass
-
-
 def _nests(alloc: AllocOp) -> list[NestOp]:
     """The nests that use a buffer; none where something else does, or in a way that is to stay."""
     nests: dict[NestOp, None] = {}

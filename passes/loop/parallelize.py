@@ -429,6 +429,3 @@ def _mark(op: NestOp | KernelCallOp, axis: int) -> None:
     old = iterators[axis]
     iterators[axis] = IteratorAttr.get(old.label.data, old.size.data, mode="parallel")
     op.iterators = ArrayAttr(iterators)
-
-
-PASS = ParallelizePass

@@ -56,9 +56,6 @@ class ReadSourcesPass(Pass):
                 _read_source(edges, prices, remarks, always=self.always)
 
 
-PASS = ReadSourcesPass
-
-
 def _is_hoisted(copy: NestOp) -> bool:
     """Whether the copy may be made once for all iterations of a loop: none writes what it reads."""
     source = root(copy.ins[0])

@@ -52,9 +52,6 @@ class RematerializePass(Pass):
             _rematerialize_block(block, analyses_of(ctx).get(BufferUses, function))
 
 
-PASS = RematerializePass
-
-
 def _rematerialize_block(block: Block, uses: BufferUses) -> None:
     """`uses` stay what they are: a reader's new form writes what it wrote, in its place."""
     position = {op: place for op, place in uses.places.items() if isinstance(op, NestOp)}

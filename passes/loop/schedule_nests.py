@@ -60,9 +60,6 @@ class ScheduleNestsPass(Pass):
                 run_in_lanes(nest, target)
 
 
-PASS = ScheduleNestsPass
-
-
 def _mark_lanes(nest: NestOp) -> None:
     """Lets an arg-reduction along what is contiguous run in lanes, its only reduction innermost."""
     reductions = [i for i, iterator in enumerate(nest.iterators) if iterator.is_reduction]

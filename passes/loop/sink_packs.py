@@ -71,6 +71,3 @@ class SinkPacksPass(Pass):
 def _is_near(panels: Panels, machine: Machine) -> bool:
     """Whether a panel stays in the second-level cache from when it is written until it is read."""
     return nbytes(memref_of(panels.pack.dst)) // panels.count <= machine.l2.bytes
-
-
-PASS = SinkPacksPass

@@ -42,9 +42,6 @@ class SplitDilationPass(Pass):
                 _split(nest, steps)
 
 
-PASS = SplitDilationPass
-
-
 def _steps(nest: NestOp) -> list[int]:
     """By iterator: how many points apart windows share taps; 1 where nothing is to be done."""
     steps = [1] * len(nest.iterators)

@@ -81,9 +81,6 @@ class GraphToLoopPass(Pass):
         _drop_unused(op, store_of(ctx))
 
 
-PASS = GraphToLoopPass
-
-
 def _rules() -> dict[type[Operation], Rule]:
     families = RULES.working("its rules are unknown")
     return {kind: rule for _, family in families for kind, rule in family.items()}

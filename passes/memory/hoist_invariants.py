@@ -44,9 +44,6 @@ class HoistInvariantsPass(Pass):
                 _Hoisting(loop, symbols).run()
 
 
-PASS = HoistInvariantsPass
-
-
 class _Hoisting:
     """One loop; which buffers something in it writes: how many ops do; and what first uses each buffer."""
 

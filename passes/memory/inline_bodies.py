@@ -23,6 +23,3 @@ class InlineBodiesPass(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         inline_functions(op, BODY)
-
-
-PASS = InlineBodiesPass

@@ -178,6 +178,3 @@ def _content(constant: ConstantOp, size: int) -> object:
     if isinstance(constant.value, DenseResourceAttr):
         return constant.value.resource_handle.data, size
     return constant.value
-
-
-PASS = PlanMemoryPass

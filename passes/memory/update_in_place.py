@@ -50,9 +50,6 @@ class UpdateInPlacePass(Pass):
             _update_all(block, analyses_of(ctx).get(BufferUses, function), kernels)
 
 
-PASS = UpdateInPlacePass
-
-
 def _update_all(block: Block, uses: BufferUses, kernels: Mapping[str, DefOp]) -> None:
     """The nests of a function, or of a loop's body, whose own buffers nobody sees in another iteration."""
     lives = _Lives(uses, kernels)

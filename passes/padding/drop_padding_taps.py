@@ -71,8 +71,6 @@ class DropPaddingTapsPass(Pass):
                 _drop(nest, margins, store, asked, remarks_of(ctx))
 
 
-PASS = DropPaddingTapsPass
-
 MOST_PARTS = 256
 """Nests that one becomes: each is lowered, priced and written by itself. A 7x7 window has 49."""
 

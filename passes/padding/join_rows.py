@@ -51,9 +51,6 @@ class JoinRowsPass(Pass):
             _join(nest, prices, remarks_of(ctx), always=self.always)
 
 
-PASS = JoinRowsPass
-
-
 @dataclass(frozen=True)
 class _Access:
     """An operand that is read or written one iterator a dimension."""

@@ -173,6 +173,3 @@ def _copy_nest(
     ]
     read = ReadAttr.get(affine_map(moved, rank), pad)
     return copy_nest(iterators, source, read, target, points, location)
-
-
-PASS = MaterializePaddingPass

@@ -59,9 +59,6 @@ class NarrowFactorsPass(Pass):
                 _narrow(nest, None if self.always else prices, ctx)
 
 
-PASS = NarrowFactorsPass
-
-
 def _narrow(nest: NestOp, prices: Prices | None, ctx: Context) -> None:
     store, parent = store_of(ctx), nest.parent
     assert parent is not None, "it is in a function"

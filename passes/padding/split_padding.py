@@ -43,8 +43,6 @@ class SplitPaddingPass(Pass):
                 _split(nest, inside)
 
 
-PASS = SplitPaddingPass
-
 _Range = tuple[int, int]
 """First point, and the point after the last."""
 

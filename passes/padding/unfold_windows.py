@@ -63,9 +63,6 @@ class UnfoldWindowsPass(Pass):
             _unfold(nest, prices, remarks_of(ctx), always=self.always)
 
 
-PASS = UnfoldWindowsPass
-
-
 @dataclass(frozen=True)
 class _Image:
     """The factor that is read in windows, and the iterators that move it, as its copy has them."""

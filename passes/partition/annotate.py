@@ -70,9 +70,6 @@ class AnnotatePass(Pass):
         facts_of(ctx).put(recorder)
 
 
-PASS = AnnotatePass
-
-
 def annotate(
     ctx: Context,
     module: ModuleOp,

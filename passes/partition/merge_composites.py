@@ -44,9 +44,6 @@ class MergeCompositesPass(Pass):
         merge_composites(ctx, op)
 
 
-PASS = MergeCompositesPass
-
-
 def merge_composites(context: Context, module: ModuleOp) -> None:
     """The pass, on a program whose annotations are in order."""
     instances = Instances(context, module)

@@ -33,9 +33,6 @@ class MergeRegionsPass(Pass):
         merge_regions(ctx, op, facts_of(ctx).get(Recorder))
 
 
-PASS = MergeRegionsPass
-
-
 def merge_regions(
     context: Context,
     module: ModuleOp,

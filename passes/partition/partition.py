@@ -72,9 +72,6 @@ class PartitionPass(Pass):
             warnings.warn(message, stacklevel=2)
 
 
-PASS = PartitionPass
-
-
 def _remark(report: PartitionReport, remarks: Remarks) -> None:
     """Who has each op, and why those that were asked and have it not do not."""
     for each in report.ops:

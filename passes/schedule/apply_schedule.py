@@ -109,6 +109,3 @@ def _own(module: ModuleOp) -> tuple[str, str]:
         message = f"expected {SCHEDULE} to be an array of a file's name and its text, found {found}"
         raise InarchError(message, where=location_text(module))
     return texts[0], texts[1]
-
-
-PASS = ApplySchedulePass

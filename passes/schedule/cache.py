@@ -65,6 +65,3 @@ class CachePass(StepPass):
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:
         return cache(op, str(self.operand))
-
-
-PASS = CachePass

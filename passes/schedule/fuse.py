@@ -100,6 +100,3 @@ class FusePass(StepPass):
             raise UsageError(f"blocks: expected one for each iterator, found {found}")
         blocks = dict(zip(self.iterators, self.blocks, strict=True))
         return _done(module, op, [place_of_text(text) for text in self.producers], blocks)
-
-
-PASS = FusePass

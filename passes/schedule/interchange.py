@@ -250,6 +250,3 @@ class InterchangePass(StepPass):
     def run(self, module: ModuleOp, op: Loops) -> Loops:
         symbols = symbols_of(module)
         return interchange(op, self.order, reassociate=self.reassociate, symbols=symbols)
-
-
-PASS = InterchangePass

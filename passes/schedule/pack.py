@@ -76,6 +76,3 @@ class PackPass(StepPass):
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:
         return pack(op, str(self.operand), self.iterators)
-
-
-PASS = PackPass

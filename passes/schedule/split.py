@@ -199,6 +199,3 @@ class SplitPass(StepPass):
             raise UsageError(f"names: expected two, found {len(self.names)}")
         names = (self.names[0], self.names[1]) if self.names else None
         return split(op, self.iterator, self.factor, names)
-
-
-PASS = SplitPass

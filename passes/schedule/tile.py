@@ -69,6 +69,3 @@ class TilePass(StepPass):
         if len(sizes) < len(self.sizes):
             raise UsageError("iterators: expected each once")
         return _done(op, sizes, reassociate=self.reassociate)
-
-
-PASS = TilePass

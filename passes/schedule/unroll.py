@@ -79,6 +79,3 @@ class UnrollPass(StepPass):
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:
         return unroll(op, self.iterator)
-
-
-PASS = UnrollPass

@@ -52,6 +52,3 @@ class UseKernelPass(StepPass):
         if not self.kernel:
             raise UsageError("expected a microkernel, found none")
         return use_kernel(module, op, self.kernel)
-
-
-PASS = UseKernelPass

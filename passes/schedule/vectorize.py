@@ -66,6 +66,3 @@ class VectorizePass(StepPass):
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:
         return vectorize(op, self.iterator)
-
-
-PASS = VectorizePass

@@ -47,6 +47,3 @@ class WithoutKernelPass(StepPass):
 
     def run(self, module: ModuleOp, op: Loops) -> Loops:
         return without_kernel(op, self.kernel)
-
-
-PASS = WithoutKernelPass

@@ -86,9 +86,6 @@ class TensorizePass(Pass):
         _remark(report, remarks_of(ctx))
 
 
-PASS = TensorizePass
-
-
 def _warn(report: KernelReport) -> None:
     """Of kernels that cannot be used, and of those that were loaded and do nothing."""
     for reason in dict.fromkeys(report.unusable.values()):

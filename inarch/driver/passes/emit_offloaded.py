@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.driver.offload import emit_offloaded
 from inarch.driver.offloaded.fallback import check_fallback
+from inarch.ir.passes import Pass
 from inarch.ir.report.facts import facts_of
 
 
 @dataclass(frozen=True)
-class EmitOffloadedPass(ModulePass):
+class EmitOffloadedPass(Pass):
     """Calls each backend's `emit` once, with all its functions, which become private declarations.
 
     What was emitted is the fact `inarch.driver.offload.Emissions`. The options of backends are those of the
@@ -23,13 +23,9 @@ class EmitOffloadedPass(ModulePass):
     version of each function, for when a device is missing or fails.
     """
 
-    name = "emit-offloaded"
     require: bool = False
     fallback: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         fallback = check_fallback(self.fallback)
         facts_of(ctx).put(emit_offloaded(ctx, op, require=self.require, fallback=fallback))
-
-
-PASS = EmitOffloadedPass

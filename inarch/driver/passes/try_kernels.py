@@ -7,24 +7,20 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.driver.kernel_choice import trial_for
+from inarch.ir.passes import Pass
 from inarch.ir.report.facts import facts_of
 
 
 @dataclass(frozen=True)
-class TryKernelsPass(ModulePass):
+class TryKernelsPass(Pass):
     """Lets `tensorize` build each kernel of others alone, and check it quickly, before it is taken.
 
     The program stays as it is. One that fails is a warning, and another kernel or none does the nest.
     """
 
-    name = "try-kernels"
     is_analysis: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         facts_of(ctx).put(trial_for(op))
-
-
-PASS = TryKernelsPass
