@@ -75,6 +75,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         SPARSE,
         "float[a,n] y",
     ),
+    "elementwise of several": (
+        "z = NonZero(x) f = Cast<to=1>(z) s = Sum(f, f, f) y = Mean(s, f)",
+        SPARSE,
+        "float[a,n] y",
+    ),
     "beside a scalar": (
         "y = NonZero(x) s = ReduceSum<keepdims=0>(x)",
         SPARSE,
