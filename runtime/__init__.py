@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from inarch.runtime.module import Module
 
-__all__ = ["load_module"]
-
 
 def load_module(path: Path | str, fmt: str | None = None) -> Module:
     """The module in a file, as TVM's `load_module`: `load_module("a.examplejson", "examplejson")`.

@@ -25,8 +25,6 @@ from inarch.backends.cblas._patterns import OPS, PATTERNS, accepts
 from inarch.backends.cblas.library import status
 from inarch.offload.backend import Backend
 
-__all__ = ["BACKEND"]
-
 
 def _emit_text(_: Context, module: ModuleOp) -> str:
     """The C of the functions that are this backend's, else of all; OpenBLAS need not be installed."""

@@ -20,8 +20,6 @@ from inarch.core.pieces import filled
 from inarch.ir.context import store_of
 from inarch.offload.backend import Backend, Emission, EmitRequest
 
-__all__ = ["BACKEND", "emit_function", "emit_module"]
-
 
 def emit_function(context: Context, function: FuncOp, symbol: str = "ccompiler_0") -> str:
     """One function on tensors as a C file that defines `symbol`. Raises InarchError at an op."""

@@ -10,8 +10,6 @@ from inarch.backends.examplejson._emit import accepts, emit
 from inarch.backends.examplejson.ops import OPS
 from inarch.offload.backend import Backend
 
-__all__ = ["BACKEND"]
-
 BACKEND = Backend(
     name="examplejson",
     description="A text of graphs, as in TVM's tutorial, that a NumPy engine runs.",

@@ -39,6 +39,3 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 def address_of(data: memoryview) -> int:
     """Where the bytes of a view begin."""
     return int(np.frombuffer(data, np.uint8).ctypes.data)
-
-
-__all__ = ["Array", "address_of", "lazy_module", "np"]

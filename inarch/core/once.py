@@ -27,6 +27,3 @@ else:
                 return self
             found = instance.__dict__[self.name] = self.function(instance)
             return found
-
-
-__all__ = ["cached_property"]

@@ -262,23 +262,3 @@ class _Printer:
                 return f"{pattern.name.removeprefix('graph.')}({', '.join(parts)}){where}"
             case _:
                 return repr(pattern)
-
-
-__all__ = [
-    "Alternative",
-    "Any",
-    "Constant",
-    "Match",
-    "NamedPattern",
-    "Op",
-    "Pattern",
-    "any_",
-    "constant",
-    "full_name",
-    "named",
-    "op",
-    "op_names",
-    "optional",
-    "parts_of",
-    "roots_of",
-]

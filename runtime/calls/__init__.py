@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from inarch.runtime.calls.compiled import Way
 
-__all__ = ["prepare"]
-
 
 def prepare() -> Way:
     """Compiles the fast way of calls, where that may be, and waits; the way that calls take from now on."""

@@ -18,8 +18,6 @@ else:
     arith = lazy_module("xdsl.dialects.arith")
     math = lazy_module("xdsl.dialects.math")
 
-__all__ = ["arith", "math", "scalar_op"]
-
 
 def scalar_op(name: str) -> type[Operation]:
     """The op of a name, such as `math.exp`."""

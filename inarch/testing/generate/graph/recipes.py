@@ -372,6 +372,3 @@ def recipes_of(choices: Choices, favour: Sequence[str] = ()) -> list[tuple[int, 
         weights[kind] += 25 * (themed.count(_name(kind)) + favour.count(kind.name))
     found = [(weight, every[kind]) for kind, weight in weights.items()]
     return [*found, (400 if theme == "layer" else 4, layer)]
-
-
-__all__ = ["graph_recipes", "recipe_of", "recipes_of"]
