@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.locate import FaultPlace
-from inarch.diagnosis.regions import RegionVerdict
+from inarch.diagnosis.regions.tried import RegionVerdict
 from inarch.diagnosis.verify import (
     ModelVerdict,
     VerifyOptions,

@@ -19,15 +19,9 @@ from inarch.diagnosis.dense import dense_values
 from inarch.diagnosis.locate import CompiledPart, FaultPlace, compiled_part, own_context
 from inarch.diagnosis.network import differing
 from inarch.diagnosis.program import Fault, Program, Progress
-from inarch.diagnosis.regions import (
-    RegionVerdict,
-    check_region,
-    dump_regions,
-    partitioned,
-    read_region,
-    regions_of,
-    tolerances_of_network,
-)
+from inarch.diagnosis.regions.folder import dump_regions, read_region
+from inarch.diagnosis.regions.found import partitioned, regions_of, tolerances_of_network
+from inarch.diagnosis.regions.tried import RegionVerdict, check_region
 from inarch.diagnosis.reproducer import Shown, UnseenError, write_reproducer
 from inarch.diagnosis.slices import Slice, apart, cut, main_block, own_name, value_names
 from inarch.dialects import new_context
