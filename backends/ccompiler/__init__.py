@@ -13,7 +13,6 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 
 from inarch.backends.ccompiler._function import OPERATORS, function_text, refusal
 from inarch.core.pieces import filled
@@ -50,15 +49,11 @@ def _emit(request: EmitRequest) -> Emission:
     return Emission(format="c", symbols=request.names(), text=_file(*texts))
 
 
-def _accepts(op: Operation) -> str | None:
-    return refusal(op)
-
-
 BACKEND = Backend(
     name="ccompiler",
     description="The tutorial's C source codegen: add, sub and mul as C macros.",
     emit=_emit,
     ops=tuple(OPERATORS),
-    accepts=_accepts,
+    accepts=refusal,
     options={"prefix": ""},
 )

@@ -15,6 +15,7 @@ from inarch.definitions.frame import Frame, outside
 from inarch.dialects.loop.access import ReadAttr
 from inarch.dialects.loop.indirect import base_of, picks_of
 from inarch.ir.index.affine import linear_form
+from inarch.ir.types import row_major
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def read_access(
     for axis in picks:
         ranges[axis] = (0, buffer.shape[axis] - 1)
     if pad is None:
-        check_ranges(op, buffer, ranges, forms_text(index))
+        check_ranges(op, buffer, ranges, str(index))
     buffer = with_garbage(op, frame, buffer, _reached(buffer, ranges))
     if pad is not None:
         buffer, low = _padded(frame, buffer, ranges, pad)
@@ -125,7 +126,7 @@ def write_access(op: Operation, buffer: Buffer, index: AffineMap, sizes: Sequenc
     forms = [linear_form(expr, len(sizes)) for expr in index.results]
     if 0 not in sizes:
         ranges = [span(constant, sizes, line) for line, constant in forms]
-        check_ranges(op, buffer, ranges, forms_text(index))
+        check_ranges(op, buffer, ranges, str(index))
     return linear_access(buffer, forms, len(sizes))
 
 
@@ -136,11 +137,6 @@ def linear_access(buffer: Buffer, forms: Sequence[tuple[Sequence[int], int]], co
         offset += constant * stride
         strides = [s + c * stride for s, c in zip(strides, line, strict=True)]
     return Access(buffer, offset, tuple(strides))
-
-
-def forms_text(index: AffineMap) -> str:
-    """How messages call a map."""
-    return str(index)
 
 
 def check_ranges(
@@ -209,14 +205,8 @@ def _padded(
         if not empty:
             whole[tuple(target)] = view[tuple(source)]
         parts.append(whole.reshape(-1))
-    made = Buffer(tuple(parts), buffer.dtype, tuple(shape), _row_major(shape))
+    made = Buffer(tuple(parts), buffer.dtype, tuple(shape), row_major(shape))
     return made, [low for low, _ in ranges]
-
-
-def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    from inarch.ir.types import row_major
-
-    return row_major(shape)
 
 
 def picked(
