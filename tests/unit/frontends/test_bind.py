@@ -13,13 +13,14 @@ import pytest
 import inarch
 from effort import effort
 from inarch.backends.c import CProgram, emit, weights_image
-from inarch.backends.c.write.abi.cpu import CPUID, cpu_check
+from inarch.backends.c.write.abi.cpu import cpu_check
 from inarch.backends.c.write.abi.library_text import abi_text
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.machine.architecture import all_features, architectures
 from inarch.machine.target import cpu, parse
+from inarch.machine.targets.x86_64 import FEATURES
 from inarch.machine.toolchain import find_compiler
 
 X86 = pytest.mark.cpu("x86-64")
@@ -134,7 +135,7 @@ func.func @main(%x: tensor<20xf32>) -> tensor<20xf32> {
 
 def test_every_feature_of_x86_can_be_asked_for() -> None:
     arm = {"neon", "dotprod", "fp16", "bf16", "i8mm", "sve", "sve2"}
-    assert set(CPUID) == all_features() - arm
+    assert set(FEATURES) == all_features() - arm
 
 
 _ASK = """
@@ -163,12 +164,12 @@ int main(void)
 def test_the_answers_are_those_of_the_system(tmp_path: Path) -> None:
     """Of all features at once: what Linux lists in /proc/cpuinfo, and what C finds, are the same."""
     (tmp_path / "ask.c").write_text(
-        _ASK % (abi_text("cpu.c", "BASELINE"), cpu_check(CPUID, "static "))
+        _ASK % (abi_text("cpu.c", "BASELINE"), cpu_check(FEATURES, "static "))
     )
     command = [*find_compiler().command, "-O2", "-Wall", "-Werror", "ask.c", "-o", "ask"]
     subprocess.run(command, check=True, cwd=tmp_path)
     done = subprocess.run([str(tmp_path / "ask")], capture_output=True, text=True, check=False)
-    missing = ", ".join(sorted(set(CPUID) - cpu().features))
+    missing = ", ".join(sorted(set(FEATURES) - cpu().features))
     if not missing:
         pytest.skip("this CPU has every feature that there is")
     assert (done.stdout, done.returncode) == (f"needs {missing}, which this CPU lacks", 0)
