@@ -20,7 +20,8 @@ from struct import pack
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from inarch.core.dtypes import DTYPES, DType
+from inarch.core.blame import raised
+from inarch.core.dtypes import DTYPES, STORED, DType
 from inarch.core.errors import InarchError
 from inarch.core.scalars.functions import FUNCTIONS, OF_MEANINGS, Function
 from inarch.ir.payload.lazy import arith, math, scalar_op
@@ -310,7 +311,7 @@ def stored_message(dtype: DType) -> str:
 def conversion(dtype: DType, *, widens: bool) -> Block:
     """The block by which the bits of a dtype that is only stored become a number, or a number such bits.
 
-    Raises InarchError where the dtype's row gives an element of another dtype.
+    Raises InarchError where the code of the dtype's row raises, or gives an element of another dtype.
     """
     from inarch.dialects.loop.nest import YieldOp  # this package's files import us
 
@@ -320,7 +321,13 @@ def conversion(dtype: DType, *, widens: bool) -> Block:
     )
     assert function is not None, "the row was checked when it was loaded"
     block = Block(arg_types=[storage_type(mlir_type(takes))])
-    found = function(Scalar(block.args[0], takes, block))
+    try:
+        found = function(Scalar(block.args[0], takes, block))
+    except Exception as error:
+        origin = STORED.origin(dtype.name)
+        raise InarchError(
+            f"dtype '{dtype.name}' [{origin.source}] `{name}` {raised(error, origin)}"
+        ) from error
     if not isinstance(found, Scalar) or found.dtype != gives:
         what = found.dtype.name if isinstance(found, Scalar) else type(found).__name__
         raise InarchError(

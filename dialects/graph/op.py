@@ -26,7 +26,7 @@ from xdsl.irdl import IRDLOperation, OpDef, OptOperandDef, OptPropertyDef, trait
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.core.dtypes import DType
+from inarch.core.dtypes import DType, without_row
 from inarch.core.lazy import Array
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.nest_spec import NestSpec
@@ -217,7 +217,10 @@ class GraphOp(IRDLOperation, ABC):
             if not found.has_static_shape():  # no `require`: printing types is most of making an op
                 raise VerifyException(f"C0: expected a static shape, found {found}")
             if not is_supported(found.element_type):
-                raise VerifyException(f"C0: expected a supported dtype, found {found}")
+                advice = without_row(str(found.element_type))
+                raise VerifyException(
+                    f"C0: expected a supported dtype, found {found}{f'; {advice}' if advice else ''}"
+                )
             if not self.MOVES and (dtype := dtype_of(found.element_type)).is_stored:
                 raise VerifyException(f"C0: {stored_message(dtype)}")
 

@@ -301,7 +301,8 @@ def _may_decide(shape: Sequence[int], element: Attribute) -> bool:
 def _hint(importer: Importer) -> str:
     """What to do about operators that are missing as a whole."""
     if not any(
-        what.isidentifier() or "." in what.partition(":")[0] for what in importer.report.items
+        what.isidentifier() or "." in what.partition(":")[0].partition(" ")[0]
+        for what in importer.report.items
     ):
         return ""
     return LISTED

@@ -9,7 +9,7 @@ from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from inarch.core.dtypes import DTYPES, DType
+from inarch.core.dtypes import DTYPES, DType, without_row
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.core.limits import check_shape
@@ -26,6 +26,9 @@ _FIELDS = {"f32": "float_data", "f64": "double_data", "i64": "int64_data"} | dic
     ("ui32", "ui64"), "uint64_data"
 )
 """Where a tensor's numbers are when they are not raw; `int32_data` for all others."""
+
+_ROWS = {24: "f8E8M0FNU"}
+"""TensorProto.DataType of dtypes that somebody else's row may be of."""
 
 EXTERNAL = 1
 """TensorProto.DataLocation.EXTERNAL."""
@@ -54,7 +57,9 @@ def element_dtype(element_type: int) -> DType:
 
         known = dict(zip(TensorProto.DataType.values(), TensorProto.DataType.keys(), strict=True))
         name = known.get(element_type, f"number {element_type}")
-        raise NotSupportedError(f"dtype {name.lower()}")
+        row = _ROWS.get(element_type, "")
+        advice = f"; {without_row(row)}" if row else ""
+        raise NotSupportedError(f"dtype {name.lower()}{advice}")
     return found
 
 

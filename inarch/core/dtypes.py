@@ -125,7 +125,7 @@ _ARITHMETIC: Mapping[str, DType] = {
 }
 
 
-_STORED = {
+MLIR_FLOATS = {
     "f16": 2,
     "bf16": 4,
     "f8E3M4": 7,
@@ -138,6 +138,18 @@ _STORED = {
     "f8E8M0FNU": 14,
 }
 """MLIR's builtin types of floats of 8 and 16 bits, with DLPack's codes, as in runtime/c/dtypes.c."""
+
+
+def _numpy_name(name: str) -> str:
+    """What NumPy calls such a type: `float8_e4m3fn` is f8E4M3FN."""
+    return {"f16": "float16", "bf16": "bfloat16"}.get(name, f"float8_{name[2:].lower()}")
+
+
+def without_row(name: str) -> str:
+    """What to do about a type of MLIR's that no row is there for; empty for any other."""
+    if name not in MLIR_FLOATS or name in DTYPES:
+        return ""
+    return f"give its row by --load {name}.py (docs/extending.md)"
 
 
 ARITHMETIC = tuple(_ARITHMETIC)
@@ -173,8 +185,8 @@ def _check(thing: object, name: str) -> None:
         raise UsageError(f"{begin}: expected the name of its file, found '{thing.name}'")
     if name in _ARITHMETIC:
         raise UsageError(f"{begin}: Inarch has a dtype of that name; rename the file")
-    if name not in _STORED:
-        raise UsageError(f"{begin}: expected a float type of MLIR: {', '.join(_STORED)}")
+    if name not in MLIR_FLOATS:
+        raise UsageError(f"{begin}: expected a float type of MLIR: {', '.join(MLIR_FLOATS)}")
     by = _ARITHMETIC.get(thing.arithmetic)
     if by is None or not by.is_float:
         raise UsageError(
@@ -190,26 +202,29 @@ def _check(thing: object, name: str) -> None:
             f"{begin}: expected the C type of {thing.bits} bits without a sign, found '{thing.c}'"
         )
     _check_numpy(thing, begin)
-    if thing.dlpack != _STORED[name]:
-        raise UsageError(f"{begin}: expected DLPack's code {_STORED[name]}, found {thing.dlpack}")
+    if thing.dlpack != MLIR_FLOATS[name]:
+        raise UsageError(
+            f"{begin}: expected DLPack's code {MLIR_FLOATS[name]}, found {thing.dlpack}"
+        )
 
 
 def _check_numpy(thing: DType, begin: str) -> None:
-    """Raises UsageError where NumPy has no such dtype, or one of other bits."""
+    """Raises UsageError for another dtype than NumPy's of that name, and where it is not there."""
+    expected = _numpy_name(thing.name)
+    if thing.numpy != expected:
+        raise UsageError(f"{begin}: expected `numpy` = '{expected}', found '{thing.numpy}'")
     if thing.package:
         with needing(f"{begin} needs {thing.package}: pip install {thing.package}"):
             import_module(thing.package)
     try:
-        itemsize = np.dtype(thing.numpy).itemsize
+        bits = 8 * np.dtype(thing.numpy).itemsize
     except TypeError:
         raise UsageError(
-            f"{begin}: expected `numpy`, the name of a dtype that NumPy has (with `package` = 'ml_dtypes' of "
-            f"more), found '{thing.numpy}'"
+            f"{begin}: expected `package`, by which NumPy knows {thing.numpy}: 'ml_dtypes'; found "
+            f"'{thing.package}'"
         ) from None
-    if 8 * itemsize != thing.bits:
-        raise UsageError(
-            f"{begin}: expected {thing.bits} bits of NumPy's {thing.numpy}, found {8 * itemsize}"
-        )
+    if bits != thing.bits:
+        raise UsageError(f"{begin}: expected {bits} bits, found {thing.bits}")
 
 
 STORED: Extensions[DType] = Extensions(
@@ -277,7 +292,7 @@ class Limits:
 @lru_cache(maxsize=64)
 def float_limits(dtype: np.dtype[Any]) -> Limits:
     """The limits of a NumPy dtype of floats; of one with at most 16 bits read off all its numbers."""
-    if dtype.kind == "f":
+    if issubclass(dtype.type, np.floating):  # the kind of f8E5M2 is "f", too
         info = np.finfo(dtype)
         return Limits(float(info.eps) / 2, float(info.smallest_subnormal), float(info.max))
     every = np.arange(1 << (8 * dtype.itemsize), dtype=f"uint{8 * dtype.itemsize}")

@@ -11,11 +11,10 @@ static const struct {
     {INARCH_I32, "i32"},   {INARCH_I64, "i64"},   {INARCH_UI8, "ui8"}, {INARCH_UI16, "ui16"},
     {INARCH_UI32, "ui32"}, {INARCH_UI64, "ui64"}, {INARCH_I1, "i1"},
     {INARCH_F16, "f16"},   {INARCH_BF16, "bf16"},
+    {INARCH_F8E4M3FN, "f8E4M3FN"}, {INARCH_F8E4M3FNUZ, "f8E4M3FNUZ"},
+    {INARCH_F8E5M2, "f8E5M2"},     {INARCH_F8E5M2FNUZ, "f8E5M2FNUZ"},
     /* Those of others, by DLPack's codes. */
-    {0x708, "f8E3M4"},
-    {0x808, "f8E4M3"},     {0x908, "f8E4M3B11FNUZ"}, {0xa08, "f8E4M3FN"},
-    {0xb08, "f8E4M3FNUZ"}, {0xc08, "f8E5M2"},     {0xd08, "f8E5M2FNUZ"},
-    {0xe08, "f8E8M0FNU"},
+    {0x708, "f8E3M4"}, {0x808, "f8E4M3"}, {0x908, "f8E4M3B11FNUZ"}, {0xe08, "f8E8M0FNU"},
 };
 
 const char *inarch_dtype_name(int32_t dtype)

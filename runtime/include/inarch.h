@@ -76,8 +76,12 @@
 #define INARCH_UI32 0x120
 #define INARCH_UI64 0x140
 #define INARCH_I1 0x608 /* a bool: a byte of 0 or 1 */
-#define INARCH_F16 0x210 /* only stored, as the next */
+#define INARCH_F16 0x210 /* only stored, as those that follow */
 #define INARCH_BF16 0x410
+#define INARCH_F8E4M3FN 0xa08
+#define INARCH_F8E4M3FNUZ 0xb08
+#define INARCH_F8E5M2 0xc08
+#define INARCH_F8E5M2FNUZ 0xd08
 
 /* What functions return. */
 #define INARCH_OK 0

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from inarch.core.errors import UsageError
-from inarch.core.plugins import load_file
-from inarch.driver.extensions import kinds
+from outside import example, refused, said
 
 USE = """
 import numpy as np, onnx
@@ -55,35 +48,20 @@ void soft_row(const float *A, float *C, int64_t A_0, int64_t C_0, int64_t N) {
 """
 
 
-ROOT = Path(__file__).parents[3]
-GUIDE = (ROOT / "docs" / "extending.md").read_text()
-
-
 def test_a_function_is_one_file(tmp_path: Path) -> None:
-    (text,) = re.findall(
-        r"<!-- file: softsign.py -->\n```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL
-    )
-    (tmp_path / "softsign.py").write_text(text)
+    (tmp_path / "softsign.py").write_text(example("softsign.py"))
     (tmp_path / "soft_row.c").write_text(KERNEL.replace("ONE", "1.0f"))
     given = ["--load", "softsign.py", "--load", "soft_row.c"]
     explain = ["-m", "inarch", "explain", "model.onnx", "--microkernel", "soft-row", *given]
-    said = _said(tmp_path, ["-c", USE]) + _said(tmp_path, explain)
-    assert "Traceback" not in said, said
-    assert "no function 'softsing'; did you mean 'softsign'?" in said
-    assert "compute:1:13: expected a float in softsign(A[i]), found i64; cast it: f32(...)" in said
-    assert "soft-row: 1 of 1 nests" in said
+    text = said(tmp_path, ["-c", USE]) + said(tmp_path, explain)
+    assert "Traceback" not in text, text
+    assert "no function 'softsing'; did you mean 'softsign'?" in text
+    assert "compute:1:13: expected a float in softsign(A[i]), found i64; cast it: f32(...)" in text
+    assert "soft-row: 1 of 1 nests" in text
     for one, passed in (("1.0f", 1), ("1.25f", 0)):
         (tmp_path / "soft_row.c").write_text(KERNEL.replace("ONE", one))
-        verdict = _said(tmp_path, ["-m", "inarch", "verify-kernel", "soft-row", *given])
+        verdict = said(tmp_path, ["-m", "inarch", "verify-kernel", "soft-row", *given])
         assert f"{passed} of 1 instances pass" in verdict
-
-
-def _said(folder: Path, command: Sequence[str]) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )  # fmt: skip
-    return done.stdout + done.stderr
 
 
 ROW = """
@@ -104,16 +82,11 @@ FUNCTION = {}
     ],
 )  # fmt: skip
 def test_a_row_that_is_not_sound_is_refused(tmp_path: Path, row: str, message: str) -> None:
-    (tmp_path / "bad.py").write_text(ROW.format(row))
-    with pytest.raises(UsageError) as caught:
-        load_file(tmp_path / "bad.py", kinds())
-    assert caught.value.message == f"function 'bad': {message}"
+    assert refused(tmp_path / "bad.py", ROW.format(row)) == f"function 'bad': {message}"
 
 
 def test_a_function_of_ours_keeps_its_name(tmp_path: Path) -> None:
-    (tmp_path / "tanh.py").write_text(ROW.format('Function("tanh", 1, numpy=abs, define=abs)'))
-    with pytest.raises(UsageError) as caught:
-        load_file(tmp_path / "tanh.py", kinds())
-    assert caught.value.message == (
+    row = ROW.format('Function("tanh", 1, numpy=abs, define=abs)')
+    assert refused(tmp_path / "tanh.py", row) == (
         "function 'tanh': Inarch has a function or a dtype of that name; rename the file"
     )

@@ -6,9 +6,12 @@ from functools import partial, reduce
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph.op import element_of, shape_of
+from inarch.core.dtypes import DType, float_limits
+from inarch.core.lazy import np
+from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.ir.types import f64, i64, mlir_type
+from inarch.frontends.onnx.tensors import element_dtype
+from inarch.ir.types import f64, i64
 
 MAX_POWER = 64
 """Integers to constant powers up to this are multiplied out."""
@@ -116,15 +119,25 @@ def _where(node: Node) -> SSAValue:
 
 
 def _cast_to(node: Node) -> SSAValue:
-    from inarch.frontends.onnx.tensors import element_dtype
-
-    element = mlir_type(element_dtype(node.int("to", 0)))
-    value = node.x()
-    return value if element_of(value) == element else node.graph.cast(value, to=element)
+    return saturated_cast(node, node.x(), element_dtype(node.int("to", 0)))
 
 
 def _cast_like(node: Node) -> SSAValue:
-    return node.cast_like(node.x(0), node.x(1))
+    return saturated_cast(node, node.x(0), node.dtype(1))
+
+
+def saturated_cast(node: Node, value: SSAValue, dtype: DType) -> SSAValue:
+    """`value` in another dtype; one of eight bits has its largest number for all that are larger.
+
+    So ONNX wants it unless the attribute `saturate` is 0.
+    """
+    if dtype.is_stored and dtype.bits == 8 and node.flag("saturate", default=True):
+        if tensor_dtype(value) == dtype:
+            return value
+        most = float_limits(np.dtype(dtype.numpy)).most
+        wide = node.cast(value, dtype.arithmetic)
+        value = node.graph.maximum(node.graph.minimum(wide, most), -most)
+    return node.cast(value, dtype)
 
 
 def _is_nan(node: Node) -> SSAValue:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
+from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import Property, shape_of, tensor_dtype
 from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.ops.elementwise.elementwise import saturated_cast
 from inarch.frontends.onnx.ops.images.window import sliding
 from inarch.frontends.onnx.tensors import element_dtype
 from inarch.frontends.report import NotSupportedError
@@ -28,10 +30,32 @@ def _quantize(node: Node) -> SSAValue:
     elif wanted := node.int("output_dtype", 0):
         result = element_dtype(wanted).name
     x = node.cast(node.x(0), "f32")
+    if DTYPES[result].is_stored:
+        return _quantize_to_float(node, x, DTYPES[result])
     if node.int("block_size", 0):
         zero = _blocks(node, node.x(2), x) if node.has(2) else None
         return _round(node, node.graph.div(x, _blocks(node, node.x(1), x)), zero, result)
     return node.graph.quantize(x, *_numbers(node, x), **_axis(node, x), to=mlir_type(result))
+
+
+def _quantize_to_float(node: Node, x: SSAValue, dtype: DType) -> SSAValue:
+    """`saturate(x / scale + zero)`, rounded as casts to that dtype are; constant zeros stay out, for -0."""
+    scaled = node.graph.div(x, _spread(node, node.x(1), x))
+    known = node.builder.arrays.get(node.x(2)) if node.has(2) else None
+    if node.has(2) and (known is None or known.any()):
+        scaled = node.graph.add(scaled, _spread(node, node.cast(node.x(2), "f32"), x))
+    return saturated_cast(node, scaled, dtype)
+
+
+def _spread(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
+    """Scales or zero points in a shape that broadcasts to x's: of blocks, of an axis, or one of all."""
+    if node.int("block_size", 0):
+        return _blocks(node, value, x)
+    value = _one_or_along(node, value, x)
+    if not shape_of(value):
+        return value
+    axis, rank = node.axis(node.int("axis", 1), len(shape_of(x))), len(shape_of(x))
+    return node.reshape(value, [shape_of(x)[d] if d == axis else 1 for d in range(rank)])
 
 
 def _round(node: Node, x: SSAValue, zero: SSAValue | None, result: str) -> SSAValue:
@@ -46,6 +70,11 @@ def _dequantize(node: Node) -> SSAValue:
     x, scale = node.x(0), node.x(1)
     if node.dtype(1).name != "f32" or node.int("output_dtype", 1) not in (0, 1):
         raise NotSupportedError(f"a result that is not {tensor_dtype(scale).name}")
+    if node.dtype(0).is_stored:
+        wide = node.cast(x, "f32")
+        if node.has(2):
+            wide = node.graph.sub(wide, _spread(node, node.cast(node.x(2), "f32"), x))
+        return node.graph.mul(wide, _spread(node, scale, x))
     if not node.int("block_size", 0):
         return node.graph.dequantize(x, *_numbers(node, x), **_axis(node, x))
     wide = node.cast(x, "i32")
