@@ -108,15 +108,20 @@ def _gelu(node: Node) -> SSAValue:
 
 def _softmax_like(kind: str) -> Converter:
     def convert(node: Node) -> SSAValue:
-        x, shape = node.x(), node.shape()
-        axis = node.axis(node.int("axis", -1 if node.opset >= 13 else 1), len(shape))
-        if node.opset >= 13 or axis == len(shape) - 1:
-            return node.emit(kind, x, axis=axis)
-        # Before opset 13, everything from the axis on is one row.
-        rows = (math.prod(shape[:axis]), math.prod(shape[axis:]))
-        return node.reshape(node.emit(kind, node.reshape(x, rows), axis=1), shape)
+        return along(node, kind, node.x(), node.opset)
 
     return convert
+
+
+def along(node: Node, kind: str, x: SSAValue, opset: int) -> SSAValue:
+    """An op of rows, such as `softmax`, along the attribute `axis`, as that operator set has it."""
+    shape = shape_of(x)
+    axis = node.axis(node.int("axis", -1 if opset >= 13 else 1), len(shape))
+    if opset >= 13 or axis == len(shape) - 1:
+        return node.emit(kind, x, axis=axis)
+    # Before opset 13, everything from the axis on is one row.
+    rows = (math.prod(shape[:axis]), math.prod(shape[axis:]))
+    return node.reshape(node.emit(kind, node.reshape(x, rows), axis=1), shape)
 
 
 def _celu(node: Node) -> SSAValue:

@@ -1,4 +1,4 @@
-"""Quantized operators of com.microsoft: QLinearAdd, QLinearMul, QLinearSigmoid, QLinearConcat, pools.
+"""Quantized operators of com.microsoft that are no products: QLinearAdd, QLinearSoftmax, pools, ...
 
 Each computes in f32 what its operands stand for, and quantizes that; one scale and one zero point a tensor.
 """
@@ -13,6 +13,7 @@ from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.onnx.contract import Contract, typed, under
 from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.ops.elementwise.activation import along
 from inarch.frontends.onnx.ops.images.window import average_pool
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import mlir_type
@@ -67,6 +68,19 @@ def _leaky_relu(node: Node, x: SSAValue) -> SSAValue:
     return node.graph.select(node.graph.less(x, 0), scaled, x)
 
 
+def _softmax(node: Node, x: SSAValue) -> SSAValue:
+    """As Softmax of the operator set that the attribute `opset` says."""
+    return along(node, "softmax", x, node.int("opset", 13))
+
+
+def _where(node: Node) -> SSAValue:
+    """Inputs: a condition, X and Y with their numbers, and the numbers of the result; all broadcast."""
+    if node.dtype(0).name != "i1":
+        raise InarchError(f"expected a condition of i1, found {node.dtype(0).name}")
+    chosen = node.graph.select(node.x(0), _real(node, 1), _real(node, 4))
+    return _quantized(node, chosen, 7, node.dtype(1).name)
+
+
 def _average_pool(node: Node, x: SSAValue) -> SSAValue:
     if node.flag("channels_last", default=False):
         raise NotSupportedError("channels_last")
@@ -115,4 +129,9 @@ CONVERTERS: dict[str, Converter] = {
     ),
     "com.microsoft.QLinearMul": under(Contract((7, 8)), _binary("mul")),
     "com.microsoft.QLinearSigmoid": under(Contract((4, 5)), _unary(_sigmoid)),
+    "com.microsoft.QLinearSoftmax": under(
+        Contract((5, 5), attributes={"axis": "INT", "opset": "INT"}, required=frozenset({"opset"})),
+        _unary(_softmax),
+    ),
+    "com.microsoft.QLinearWhere": under(Contract((9, 9)), _where),
 }

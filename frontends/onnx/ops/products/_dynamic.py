@@ -33,14 +33,14 @@ def quantized(node: Node, x: SSAValue) -> Quantized:
 
 def scaled_product(node: Node, left: Quantized, right: Quantized) -> SSAValue:
     """`(a - zero_a) @ (b - zero_b) * scale_a * scale_b`, f32; the products are exact, in i32."""
-    a, b = (_integers(node, *value) for value in (left, right))
+    a, b = (integers(node, *value) for value in (left, right))
     factor = node.graph.mul(left[1], right[1])
     along: dict[str, Property] = {"axis": -1} if shape_of(factor) else {}
     return node.graph.dequantize(node.graph.matmul(a, b), factor, **along)
 
 
-def _integers(node: Node, x: SSAValue, _: SSAValue, zero: SSAValue | None) -> SSAValue:
-    """X less its zero points, in i32."""
+def integers(node: Node, x: SSAValue, _: SSAValue, zero: SSAValue | None) -> SSAValue:
+    """X less its zero points, in i32: of a `Quantized`."""
     one = node.constant(np.array(1, np.int32))
     if zero is None:
         return node.graph.dequantize(x, one)

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from inarch.core.dtypes import float_limits
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.op import broadcast, shape_of
+from inarch.dialects.graph.op import broadcast, shape_of, tensor_dtype
 from inarch.frontends.onnx.contract import Contract, typed, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
@@ -35,7 +35,15 @@ def _attention(node: Node) -> SSAValue:
 
     Output: [batch, steps, hidden of V], of the float dtype of x.
     """
-    _refuse(node, {4: "past", 6: "past_sequence_length"})
+    refuse(node, {4: "past", 6: "past_sequence_length"})
+    sizes = projections(node)
+    batch, steps, width = node.shape(0)
+    rows = node.reshape(node.x(0), (batch * steps, width))
+    return attended(node, node.graph.matmul(rows, node.x(1)), sizes, mask=3, added=5)
+
+
+def projections(node: Node) -> list[int]:
+    """The columns of weights (input 1) that are of Q, of K and of V; raises where they do not fit x."""
     for name in ("do_rotary", "past_present_share_buffer"):
         if node.int(name, 0):
             raise NotSupportedError(name)
@@ -47,19 +55,25 @@ def _attention(node: Node) -> SSAValue:
     sizes = node.ints("qkv_hidden_sizes") or [columns[1] // 3] * 3
     if len(sizes) != 3 or sizes[0] != sizes[1] or min(sizes) < 1 or sum(sizes) != columns[1]:
         raise InarchError(f"expected weights of {sizes} columns, found shape {columns}")
-    rows = node.reshape(node.x(0), (shape[0] * shape[1], shape[2]))
-    product = node.graph.matmul(rows, node.x(1))
+    return sizes
+
+
+def attended(
+    node: Node, product: SSAValue, sizes: list[int], mask: int, added: int | None
+) -> SSAValue:
+    """Attention of x times its weights, [batch * steps, columns], with the bias that is input 2."""
+    (batch, steps, _), columns = node.shape(0), sum(sizes)
     if node.has(2):
-        if node.shape(2) != (columns[1],):
-            raise InarchError(f"expected a bias of shape ({columns[1]},), found {node.shape(2)}")
+        if node.shape(2) != (columns,):
+            raise InarchError(f"expected a bias of shape ({columns},), found {node.shape(2)}")
         product = node.graph.add(product, node.x(2))
-    product = node.reshape(product, (*shape[:2], columns[1]))
+    product = node.reshape(product, (batch, steps, columns))
     starts = (0, sizes[0], 2 * sizes[0])
     parts = [
         _heads(node, node.part(product, -1, start, size))
         for start, size in zip(starts, sizes, strict=True)
     ]
-    return _attend(node, _Heads(*parts), mask=3, added=5)
+    return _attend(node, _Heads(*parts), mask=mask, added=added)
 
 
 def _multi_head(node: Node) -> SSAValue:
@@ -68,7 +82,7 @@ def _multi_head(node: Node) -> SSAValue:
     K and V may also be [batch, heads, keys, size], without a bias. Output: [batch, steps, hidden of V].
     """
     names = ("past_key", "past_value", "past_sequence_length", "cache_indirection")
-    _refuse(node, dict(enumerate(names, 6)))
+    refuse(node, dict(enumerate(names, 6)))
     if not (node.has(1) and node.has(2)) or len(node.shape(0)) != 3:
         raise NotSupportedError("packed queries, keys or values")
     ranks = [len(node.shape(index)) for index in (1, 2)]
@@ -93,7 +107,8 @@ def _biased(node: Node, values: list[SSAValue]) -> list[SSAValue]:
     ]
 
 
-def _refuse(node: Node, names: dict[int, str]) -> None:
+def refuse(node: Node, names: dict[int, str]) -> None:
+    """Raises NotSupportedError where an input of these is given, or an output but the first is used."""
     for index, name in names.items():
         if node.has(index):
             raise NotSupportedError(name)
@@ -111,7 +126,7 @@ def _heads(node: Node, x: SSAValue) -> SSAValue:
     return node.graph.transpose(split, perm=[0, 2, 1, 3])
 
 
-def _attend(node: Node, heads: _Heads, mask: int, added: int) -> SSAValue:
+def _attend(node: Node, heads: _Heads, mask: int, added: int | None) -> SSAValue:
     shapes = [shape_of(value) for value in (heads.query, heads.key, heads.value)]
     (batch, count, steps, size), key, value = shapes
     if key != (batch, count, key[2], size) or value[:3] != key[:3]:
@@ -125,7 +140,7 @@ def _attend(node: Node, heads: _Heads, mask: int, added: int) -> SSAValue:
         allowed = _allowed(node, mask, wanted)
         shut = node.like(node.float("mask_filter_value", -10000.0), scores)
         scores = node.graph.add(scores, node.graph.select(allowed, 0, shut))
-    if node.has(added):
+    if added is not None and node.has(added):
         if len(node.shape(added)) != 4 or broadcast(node.shape(added), wanted) != wanted:
             raise InarchError(
                 f"expected attention_bias of shape {wanted}, found {node.shape(added)}"
@@ -145,7 +160,7 @@ def _causal(node: Node, scores: SSAValue) -> SSAValue:
         raise NotSupportedError(f"unidirectional of {steps} steps and {keys} keys")
     node.room(steps, keys, itemsize=1)
     seen = node.constant(np.tri(steps, keys, dtype=np.bool_))
-    least = node.like(-float_limits(np.dtype(node.dtype().numpy)).most, scores)
+    least = node.like(-float_limits(np.dtype(tensor_dtype(scores).numpy)).most, scores)
     return node.graph.select(seen, scores, least)
 
 

@@ -20,27 +20,42 @@ from inarch.frontends.onnx.tensors import element_dtype
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import mlir_type
 
+_FLOATS = ("f32", "f16", "bf16")
+"""The dtypes of scales, and of what is computed with them."""
+
 
 def _quantize(node: Node) -> SSAValue:
-    if node.int("precision", 0) not in (0, 1) or node.dtype(1).name != "f32":
-        raise NotSupportedError("a precision that is not float32")
+    """`saturate(round(x / scale) + zero)`; divided in `precision`, which is the scale's dtype if not said."""
+    found = node.dtype(1).name
+    if found not in _FLOATS:
+        raise NotSupportedError(f"a scale of {found}")
+    wanted = node.int("precision", 0)
+    precision = element_dtype(wanted).name if wanted else found
+    if precision not in _FLOATS:
+        raise NotSupportedError(f"a precision of {precision}")
     result = "ui8"
     if node.has(2):
         result = node.dtype(2).name
     elif wanted := node.int("output_dtype", 0):
         result = element_dtype(wanted).name
-    x = node.cast(node.x(0), "f32")
     if DTYPES[result].is_stored:
-        return _quantize_to_float(node, x, DTYPES[result])
+        return _quantize_to_float(node, node.cast(node.x(0), "f32"), DTYPES[result])
+    x = node.cast(node.x(0), precision)
+    scale = node.cast(node.x(1), precision)
     if node.int("block_size", 0):
         zero = _blocks(node, node.x(2), x) if node.has(2) else None
-        return _round(node, node.graph.div(x, _blocks(node, node.x(1), x)), zero, result)
-    return node.graph.quantize(x, *_numbers(node, x), **_axis(node, x), to=mlir_type(result))
+        return _round(node, node.graph.div(x, _blocks(node, scale, x)), zero, result)
+    zeros = [_one_or_along(node, node.x(2), x)] if node.has(2) else []
+    scale, to = _one_or_along(node, scale, x), mlir_type(result)
+    if precision != "f32":  # the quotient is rounded to it, and is whole or halved in f32
+        x = node.cast(node.graph.div(x, _spread(node, scale, x)), "f32")
+        scale = node.constant(np.array(1, np.float32))
+    return node.graph.quantize(x, scale, *zeros, **_axis(node, x), to=to)
 
 
 def _quantize_to_float(node: Node, x: SSAValue, dtype: DType) -> SSAValue:
     """`saturate(x / scale + zero)`, rounded as casts to that dtype are; constant zeros stay out, for -0."""
-    scaled = node.graph.div(x, _spread(node, node.x(1), x))
+    scaled = node.graph.div(x, _spread(node, node.cast(node.x(1), "f32"), x))
     known = node.builder.arrays.get(node.x(2)) if node.has(2) else None
     if node.has(2) and (known is None or known.any()):
         scaled = node.graph.add(scaled, _spread(node, node.cast(node.x(2), "f32"), x))
@@ -60,33 +75,35 @@ def _spread(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
 
 def _round(node: Node, x: SSAValue, zero: SSAValue | None, result: str) -> SSAValue:
     """`saturate(round(x) + zero)`; casts to integers saturate."""
-    rounded = node.graph.round(x)
+    rounded = node.graph.round(node.cast(x, "f32"))
     if zero is not None:
         rounded = node.graph.add(rounded, node.cast(zero, "f32"))
     return node.cast(rounded, result)
 
 
 def _dequantize(node: Node) -> SSAValue:
-    x, scale = node.x(0), node.x(1)
-    if node.dtype(1).name != "f32" or node.int("output_dtype", 1) not in (0, 1):
-        raise NotSupportedError(f"a result that is not {tensor_dtype(scale).name}")
+    """`(x - zero) * scale`, the product in f32; of another dtype it is rounded to that once."""
+    x, found = node.x(0), node.dtype(1).name
+    if found not in _FLOATS:
+        raise NotSupportedError(f"a scale of {found}")
+    wanted = node.int("output_dtype", 0)
+    result, scale = element_dtype(wanted).name if wanted else found, node.cast(node.x(1), "f32")
+    if result not in _FLOATS:
+        raise NotSupportedError(f"a result of {result}")
     if node.dtype(0).is_stored:
         wide = node.cast(x, "f32")
         if node.has(2):
             wide = node.graph.sub(wide, _spread(node, node.cast(node.x(2), "f32"), x))
-        return node.graph.mul(wide, _spread(node, scale, x))
+        return node.cast(node.graph.mul(wide, _spread(node, scale, x)), result)
     if not node.int("block_size", 0):
-        return node.graph.dequantize(x, *_numbers(node, x), **_axis(node, x))
+        numbers = [scale, *([node.x(2)] if node.has(2) else [])]
+        given = [_one_or_along(node, each, x) for each in numbers]
+        return node.cast(node.graph.dequantize(x, *given, **_axis(node, x)), result)
     wide = node.cast(x, "i32")
     if node.has(2):
         wide = node.graph.sub(wide, node.cast(_blocks(node, node.x(2), x), "i32"))
-    return node.graph.mul(node.cast(wide, "f32"), _blocks(node, scale, x))
-
-
-def _numbers(node: Node, x: SSAValue) -> list[SSAValue]:
-    """The scale and the zero point, if any, of x: one of all, or those of an axis."""
-    values = [node.x(1), *([node.x(2)] if node.has(2) else [])]
-    return [_one_or_along(node, value, x) for value in values]
+    product = node.graph.mul(node.cast(wide, "f32"), _blocks(node, scale, x))
+    return node.cast(product, result)
 
 
 def _one_or_along(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
