@@ -21,6 +21,7 @@ PHASES = {
         "decompose-composites",
         "scale-last",
         "share-batches",
+        "keep-weights",
         "fold-constants",
         "gather-first",
         "simplify-graph",

@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import operand_def, opt_prop_def, result_def
 
 from inarch.core.lazy import np
-from inarch.dialects.graph.factors import check_factors
+from inarch.dialects.graph.factors import check_factors, factors
 from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
@@ -30,15 +30,19 @@ class MatmulOp(StructuredOp):
     """`out[b.., m, n] = sum over k of x[b.., m, k] * y[b.., k, n]`.
 
     The leading (batch) dimensions broadcast as in NumPy; `out` has the dtype of x. Integers wrap.
-    With `to`, x and y are narrow integers, whose products are summed up in it: the dtype of `out`.
-    C1: x and y have one dtype, not bool; with `to`, which is i32, each i8, ui8, i16 or ui16. C2: both have
-    rank 2 or more. C3: the last size of x is the last but one of y. C4: the batch dimensions broadcast.
+    With `to`, x and y are narrow numbers, whose products are summed up in it: the dtype of `out`.
+    C1: x and y have one dtype, not bool; with `to` = i32 each i8, ui8, i16 or ui16, with `to` = f32 each f32
+    or computed with in it. C2: both have rank 2 or more. C3: the last size of x is the last but one of y.
+    C4: the batch dimensions broadcast.
     """
 
     x = operand_def(TensorType)
     y = operand_def(TensorType)
     to = opt_prop_def(Attribute)
     out = result_def(TensorType)
+
+    def takes_stored(self) -> bool:
+        return self.to is not None
 
     def check(self) -> None:
         check_factors("C1", self.x, self.y, [], self.to)
@@ -67,9 +71,7 @@ class MatmulOp(StructuredOp):
         return builder.spec(reads, (*batch, m, n), multiply_add, init=0)
 
     def reference(self, x: Array, y: Array) -> Array:
-        if self.to is not None:
-            x, y = x.astype(np.int32), y.astype(np.int32)
-        return np.matmul(x, y)
+        return np.matmul(*factors(self.to, x, y))
 
 
 def _batch(index: Sequence[AffineExpr], shape: Sequence[int]) -> list[AffineExpr | int]:

@@ -104,7 +104,7 @@ class GraphOp(IRDLOperation, ABC):
     result has the type that `infer` gives. A layout (`#graph.layout`) is free: it says how a tensor
     lies in memory, never what it holds, so that `infer` and `reference` know nothing of it. It has
     one block a dimension, and stands only on tensors of ops that take one (`TAKES_LAYOUTS`). A dtype that
-    is only stored stands on tensors of ops that move elements (`MOVES`), and of casts.
+    is only stored stands on tensors of ops that move elements (`MOVES`), of casts, and of sums in f32.
     """
 
     MOVES: ClassVar[bool] = False
@@ -114,6 +114,10 @@ class GraphOp(IRDLOperation, ABC):
     TAKES_LAYOUTS: ClassVar[bool] = False
     """Whether operands and results may be in a layout other than row-major."""
     traits = traits_def(Pure())
+
+    def takes_stored(self) -> bool:
+        """Whether its tensors may be of a dtype that is only stored."""
+        return self.MOVES
 
     @abstractmethod
     def infer(self) -> Sequence[Tensor]:
@@ -221,7 +225,7 @@ class GraphOp(IRDLOperation, ABC):
                 raise VerifyException(
                     f"C0: expected a supported dtype, found {found}{f'; {advice}' if advice else ''}"
                 )
-            if not self.MOVES and (dtype := dtype_of(found.element_type)).is_stored:
+            if not self.takes_stored() and (dtype := dtype_of(found.element_type)).is_stored:
                 raise VerifyException(f"C0: {stored_message(dtype)}")
 
     def _check_layouts(self) -> None:

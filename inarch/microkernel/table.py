@@ -9,8 +9,11 @@ A kernel is a Python module with `MICROKERNEL`, or a C or assembly file that dec
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from inarch.core.errors import InarchError
 from inarch.core.plugins import Extensions
+from inarch.machine.target import Target
 from inarch.microkernel import Microkernel, check
 from inarch.microkernel.file import SUFFIXES, read_kernel_file
 from inarch.microkernel.template import Template
@@ -36,3 +39,14 @@ TEMPLATES: Extensions[Template] = Extensions(
     "inarch.backends.c.templates", "TEMPLATE", entry_group="inarch.templates"
 )
 """What makes kernels for nests that no kernel of the table does, by name."""
+
+
+def kernels_of(target: Target) -> Iterator[Microkernel]:
+    """The sound kernels whose features a target has; `tensorize` says of the others why not."""
+    for name in MICROKERNELS:
+        try:
+            kernel = MICROKERNELS[name]
+        except InarchError:
+            continue
+        if set(kernel.needs) <= target.features:
+            yield kernel

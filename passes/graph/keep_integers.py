@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.dialects.graph.composites.quantize import DequantizeOp, QuantizeOp
 from inarch.dialects.graph.constant import ConstantOp
@@ -36,7 +35,7 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import target_of
 from inarch.ir.types import mlir_type
 from inarch.machine.target import Target
-from inarch.microkernel.table import MICROKERNELS
+from inarch.microkernel.table import kernels_of
 from inarch.passes.graph._dead import erase_dead
 from inarch.passes.graph.integers.factor import (
     Activations,
@@ -96,14 +95,7 @@ PASS = KeepIntegersPass
 
 def factors_of_kernels(target: Target) -> frozenset[str]:
     """The dtypes by which some kernel multiplies i8 there, and sums the products up in i32."""
-    found: list[list[str]] = []
-    for name in MICROKERNELS:
-        try:
-            kernel = MICROKERNELS[name]
-        except InarchError:
-            continue  # `tensorize` says so
-        if set(kernel.needs) <= target.features:
-            found.append(sorted(kernel.dtypes.values()))
+    found = [sorted(kernel.dtypes.values()) for kernel in kernels_of(target)]
     return frozenset(one for one in ("i8", "ui8") if sorted(["i32", "i8", one]) in found)
 
 

@@ -165,9 +165,20 @@ MAX_SCANNED_ELEMENTS = 1 << 16
 """Larger constants are not searched for a neutral value: nobody multiplies by a large tensor of ones."""
 
 
+def _merge_widenings(module: ModuleOp) -> None:
+    """What is stored narrow is widened once for all that read it in a block: then it need not be stored."""
+    known: dict[tuple[object, ...], SSAValue] = {}
+    for op in list(module.walk()):
+        if not isinstance(op, CastOp) or not tensor_dtype(op.x).is_stored:
+            continue
+        first = known.setdefault((op.parent, op.x, op.out.type), op.out)
+        if first is not op.out:
+            op.out.replace_all_uses_with(first)
+
+
 @dataclass(frozen=True)
 class SimplifyGraphPass(Pass):
-    """Drops identities, merges reshapes and transposes, and erases what nobody uses."""
+    """Drops identities, merges reshapes, transposes and casts, and erases what nobody uses."""
 
     is_optional: ClassVar = True
 
@@ -183,4 +194,5 @@ class SimplifyGraphPass(Pass):
             DropSelect(store),
         ]
         apply_patterns(op, patterns)
+        _merge_widenings(op)
         erase_dead(op, store)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from math import prod
 
 from inarch.backends.c.microkernels._register_tile import Contraction
+from inarch.core.dtypes import DTYPES
 from inarch.machine.work import body_cycles
 from inarch.meaning import applied
 from inarch.microkernel import Instance
@@ -32,9 +33,10 @@ def cycles(instance: Instance, contraction: Contraction) -> float:
     vectors = sizes["NV"]
     accumulators = rows * vectors
     nbytes = sizes["VL"] * F32_BYTES
+    stored = DTYPES[instance.kernel.dtypes["B"]]
     load = rows * machine.loads.cycles(F32_BYTES) + vectors * machine.loads.cycles(nbytes)
     # A panel of B is as large as the first-level cache: it comes from the second one.
-    stream = vectors * nbytes / machine.l2.bandwidth
+    stream = vectors * sizes["VL"] * stored.nbytes / machine.l2.bandwidth
     # Each accumulator is added to once a step.
     ports = accumulators * machine.fma.cycles(nbytes), load, stream, machine.fma_latency
     step = sum(each**_EXPONENT for each in ports) ** (1 / _EXPONENT)

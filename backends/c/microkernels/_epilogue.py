@@ -24,14 +24,15 @@ from inarch.backends.c.write.value.vectors import (
     load_strided,
     splat,
 )
-from inarch.core.dtypes import DTYPES
+from inarch.core.dtypes import DTYPES, DType
 from inarch.core.scalars.functions import OF_MEANINGS
 from inarch.dialects.kernel.body import Body, body_of
+from inarch.ir.types import dtype_of
 from inarch.meaning import Element, Term, elements
 from inarch.microkernel import Instance, functions_of, prototype
 
-EPILOGUE = tuple(name for name in OF_MEANINGS if name != "rounded")
-"""The functions that `finish` may have."""
+EPILOGUE = (*(name for name in OF_MEANINGS if name != "rounded"), "f32", "f16", "bf16")
+"""The functions that `finish` may have, and the dtypes that it may round to and read."""
 
 _Known = Mapping[SSAValue, Value]
 
@@ -70,7 +71,8 @@ def finish_lines(instance: Instance, tile: Tile, *, is_full: bool = False) -> li
         for each in tile.accumulators:
             _store(tile, each.values, each.register, scope)
         return writer.lines
-    body = body_of(finish, {each.operand: "f32" for each in elements(finish)}, "f32")
+    dtypes = {**instance.kernel.dtypes, **instance.extras}
+    body = body_of(finish, {each.operand: dtypes[each.operand] for each in elements(finish)}, "f32")
     if not {*VECTORS}.isdisjoint(functions_of(finish)):
         _through_buffer(body, tile, scope)
         return writer.lines
@@ -139,19 +141,24 @@ def _finish(
     known = dict(numbers)
     for element, argument in body.arguments.items():
         is_held = element.operand == tile.written.operand
-        known[argument] = Value(register, True) if is_held else _read(element, tile, values, scope)
+        dtype = dtype_of(argument.type)
+        known[argument] = (
+            Value(register, True) if is_held else _read(element, dtype, tile, values, scope)
+        )
     (found,) = evaluate_lanes(body.block, known, tile.lanes, scope)
     kind = scope.unit.vector(DTYPES["f32"], tile.lanes)
     text = found.text if found.is_vector else f"({kind.c}){splat(found.text, kind)}"
     _store(tile, values, text, scope)
 
 
-def _read(element: Element, tile: Tile, values: Mapping[str, int | str], scope: Scope) -> Value:
+def _read(
+    element: Element, dtype: DType, tile: Tile, values: Mapping[str, int | str], scope: Scope
+) -> Value:
     along = _along(element, tile.lane)
     at = address(element, values)
     if not along:
-        return Value(scope.declare("float", "s", f"*({at})"))
-    return load_strided(at, along, scope.unit.vector(DTYPES["f32"], tile.lanes), scope)
+        return Value(scope.declare(dtype.c, "s", f"*({at})"))
+    return load_strided(at, along, scope.unit.vector(dtype, tile.lanes), scope)
 
 
 def _store(tile: Tile, values: Mapping[str, int | str], text: str, scope: Scope) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from inarch.backends.c.write.scope import VectorType
 from inarch.backends.c.write.value.fused import fused_name, fused_text
 from inarch.backends.c.write.value.math import helpers_in, with_own_helpers
-from inarch.core.dtypes import DTYPES
-from inarch.microkernel import Instance, prototype
+from inarch.backends.c.write.value.vectors import widened_name
+from inarch.core.dtypes import DTYPES, DType
+from inarch.microkernel import Instance, Microkernel, prototype
 
 _HELD = {
     # lanes: what must be defined for such a vector to have a register, and what that is for the compiler
@@ -63,13 +64,27 @@ def _types(lanes: int) -> dict[str, str]:
         "shorts": f"typedef int16_t shorts __attribute__(({size}, may_alias));",
         "ushorts": f"typedef uint16_t ushorts __attribute__(({size}, may_alias));",
         "word": "typedef int32_t word __attribute__((aligned(1), may_alias));",
-        **VectorType("f32", lanes).typedefs,
-        **VectorType("i32", lanes).typedefs,
+        **{
+            name: text
+            for dtype in DTYPES
+            for name, text in VectorType(dtype, lanes).typedefs.items()
+        },
     }
 
 
-AHEAD = (("const float *__restrict ", "later"), ("int64_t ", "iterations"))
-"""Parameters of the function with `_ahead` behind its name (`Microkernel.ahead`)."""
+def ahead_of(kernel: Microkernel) -> tuple[tuple[str, str], ...]:
+    """Parameters of the function with `_ahead` behind its name (`Microkernel.ahead`)."""
+    assert kernel.ahead is not None, "asked of those that have one"
+    read = DTYPES[kernel.dtypes[kernel.ahead]].c
+    return ((f"const {read} *__restrict ", "later"), ("int64_t ", "iterations"))
+
+
+def wide_text(pointer: str, stored: DType, lanes: int) -> str:
+    """C that is the vector of f32 that begins at a pointer, of numbers that may be stored narrow."""
+    if not stored.is_stored:
+        return f"*(const mem *)({pointer})"
+    kind = VectorType(stored.name, lanes)
+    return f"{widened_name(lanes, stored)}(*(const {kind.memory} *)({pointer}))"
 
 
 def multiply_add(register: str, a: str, b: str, lanes: int) -> str:
@@ -99,7 +114,7 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
         # A program may call the other one alone, of which clang warns.
         optional = attributes.replace("always_inline", "always_inline, unused")
         plain = f"{optional}{head}\n{{\n    {instance.symbol}_ahead({call});\n}}\n"
-        more = ", ".join(kind + name for kind, name in AHEAD)
+        more = ", ".join(kind + name for kind, name in ahead_of(instance.kernel))
         head = f"{head.replace(instance.symbol, f'{instance.symbol}_ahead', 1)[:-1]}, {more})"
     lines = [
         f"{attributes}{head}",

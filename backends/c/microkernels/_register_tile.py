@@ -11,8 +11,9 @@ steps, and gcc 12 and clang 19 would keep it in a register meanwhile and spill a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
 
@@ -23,10 +24,17 @@ from inarch.backends.c.microkernels._epilogue import (
     finish_lines,
     stride,
 )
-from inarch.backends.c.microkernels._function import function_text, keep, multiply_add, use
+from inarch.backends.c.microkernels._function import (
+    function_text,
+    keep,
+    multiply_add,
+    use,
+    wide_text,
+)
+from inarch.core.dtypes import DTYPES, DType
 from inarch.machine.machine import Machine
 from inarch.meaning import Element, Term, elements
-from inarch.microkernel import Instance
+from inarch.microkernel import Instance, Microkernel
 
 UNROLL = 4
 """Steps of the innermost reduction in one round of its loop."""
@@ -72,7 +80,8 @@ def register_tile(instance: Instance, contraction: Contraction) -> str:
         iterator: instance.params.get(name, name) for iterator, name in contraction.sizes.items()
     }
     tile = _tile(contraction, sizes)
-    writer = _Writer(contraction, sizes, tile, instance.machine)
+    stored = DTYPES[instance.kernel.dtypes["B"]]
+    writer = _Writer(contraction, sizes, tile, instance.machine, stored)
     body = [
         *writer.begin(instance.init),
         *writer.prefetch_late(instance),
@@ -80,6 +89,18 @@ def register_tile(instance: Instance, contraction: Contraction) -> str:
         *finish_lines(instance, tile, is_full=True),
     ]
     return function_text(instance, tile.lanes, body)
+
+
+def narrow_b(kernel: Microkernel, dtype: str, *, needs: Sequence[str] = ()) -> Microkernel:
+    """The same family of a B that is stored in a narrower float, and widened when it is loaded."""
+    computes = re.sub(r"\bB\[[^]]*\]", rf"{kernel.dtypes['B']}(\g<0>)", kernel.computes)
+    return replace(
+        kernel,
+        computes=computes,
+        dtypes={**kernel.dtypes, "B": dtype},
+        needs=(*kernel.needs, *needs),
+        doc=f"{kernel.doc.rstrip().rstrip('.')}: B is stored as {dtype}.",
+    )
 
 
 def _tile(contraction: Contraction, sizes: Mapping[str, int | str]) -> Tile:
@@ -106,6 +127,8 @@ class _Writer:
     """Iterator -> its size: a number, or the C function's parameter."""
     tile: Tile
     machine: Machine
+    stored: DType
+    """Of B, which is multiplied in f32."""
 
     def begin(self, init: str) -> list[str]:
         """Declares the accumulators: zero, or what C holds."""
@@ -146,13 +169,14 @@ class _Writer:
                 *([self._declare_ahead(pad)] if depth == 0 and self._prefetches_b else []),
                 f"{pad}for (int64_t {name} = 0; {name} < {size}; {name}++) {{",
                 f"{pad}    const float *a_{name} = {a} + {name} * {by_a};",
-                f"{pad}    const float *b_{name} = {b} + {name} * {by_b};",
+                f"{pad}    const {self.stored.c} *b_{name} = {b} + {name} * {by_b};",
                 *self.reduce(depth + 1, f"a_{name}", f"b_{name}"),
                 f"{pad}}}",
             ]
         rounds = self.contraction.unroll
         return [
-            f"{pad}const float *x = {a}, *y = {b};",
+            f"{pad}const float *x = {a};",
+            f"{pad}const {self.stored.c} *y = {b};",
             f"{pad}if ({size} < {rounds}) {{",
             *self._prefetch_next(f"{size} * {by_b}", "1", pad + "    "),
             f"{pad}}}",
@@ -195,7 +219,7 @@ class _Writer:
         The first call that reads a panel of B waits for memory, those after it have it in the caches. A
         panel of 32 KiB from memory, read by nine tiles with AVX2: 80 % of the FMA peak became 90 %.
         """
-        line = self.machine.line_bytes // 4
+        line = self.machine.line_bytes // self.stored.nbytes
         return [
             f"{pad}const int64_t parts = {rounds} * iterations;",
             f"{pad}const int64_t share = parts > 0 ? ({elements} + parts - 1) / parts : 0;",
@@ -246,8 +270,9 @@ class _Writer:
             place = address(element, {**at, vectors: v})
             # Gcc 12 may read it from memory again for each row (3x3: twice as long): nothing is known of it.
             kept = f" {keep(f'b{v}', lanes)}" if rows > 1 else ""
-            lines.append(f"{pad}    vec b{v} = *(const mem *)({_from('y', place)});{kept}")
-            bytes_before = (step * count + v) * lanes * 4
+            read = wide_text(_from("y", place), self.stored, lanes)
+            lines.append(f"{pad}    vec b{v} = {read};{kept}")
+            bytes_before = (step * count + v) * lanes * self.stored.nbytes
             if self._prefetches_b and bytes_before % self.machine.line_bytes == 0:
                 lines.append(f"{pad}    __builtin_prefetch({_from('y', place)} + ahead);")
         for row in range(0, len(self.tile.accumulators), count):

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
 from inarch.core.lazy import np
-from inarch.dialects.graph.factors import check_factors
+from inarch.dialects.graph.factors import check_factors, factors
 from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
@@ -41,13 +41,13 @@ class ConvOp(StructuredOp):
     `floor((size + begin + end - (k - 1) * dilation - 1) / stride) + 1` outputs. x is [N, IC, S..],
     w is [OC, ICg, K..] with `ICg = IC / groups`, bias is [OC]; `g = oc / (OC / groups)` is its
     group. `pads` are the begins, then the ends. (Like ONNX, this correlates: the kernel is not
-    flipped.) Integers wrap. With `to`, x and w are narrow integers, whose products are summed up in it.
+    flipped.) Integers wrap. With `to`, x and w are narrow numbers, whose products are summed up in it.
 
-    C1: operands have one dtype, not bool; with `to`, which is i32, x and w are each i8, ui8, i16 or ui16,
-    and bias is i32. C2: x and w have one rank, 3 or more. C3: every spatial
-    dimension has one window size, stride and dilation >= 1 and two pads >= 0. C4: groups >= 1
-    divides IC and OC, and w has IC / groups input channels. C5: bias has shape [OC]. C6: the
-    (dilated) kernel fits into the padded input.
+    C1: operands have one dtype, not bool; with `to` = i32 x and w are each i8, ui8, i16 or ui16, with `to` =
+    f32 each f32 or computed with in it, and bias is of `to`. C2: x and w have one rank, 3 or more. C3: every
+    spatial dimension has one window size, stride and dilation >= 1 and two pads >= 0. C4: groups >= 1
+    divides IC and OC, and w has IC / groups input channels. C5: bias has shape [OC]. C6: the (dilated) kernel
+    fits into the padded input.
     """
 
     x = operand_def(TensorType)
@@ -76,6 +76,9 @@ class ConvOp(StructuredOp):
         return Window(
             shape_of(self.w)[2:], ints(self.strides), ints(self.pads), ints(self.dilations)
         )
+
+    def takes_stored(self) -> bool:
+        return self.to is not None
 
     def check(self) -> None:
         check_factors("C1", self.x, self.w, [] if self.bias is None else [self.bias], self.to)
@@ -128,8 +131,7 @@ class ConvOp(StructuredOp):
 
     def reference(self, x: Array, w: Array, bias: Array | None = None) -> Array:
         groups, window = self._groups(), self.window()
-        if self.to is not None:
-            x, w = x.astype(np.int32), w.astype(np.int32)
+        x, w = factors(self.to, x, w)
         outputs = window.outputs(x.shape[2:])
         batch, per_group = x.shape[0], w.shape[0] // groups
         count = math.prod(outputs)

@@ -47,7 +47,8 @@ def values(
     if kind == "reals":
         return random.standard_normal(count).astype(dtype)
     if kind == "large":
-        return (random.standard_normal(count) * 2.0**30).astype(dtype)
+        size = min(2.0**30, float_limits(dtype).most ** 0.25)
+        return (random.standard_normal(count) * size).astype(dtype)
     if kind == "sparse":
         is_kept = random.random(count) < random.choice(_DENSITIES)
         odd = 2 * random.integers(-1024, 1024, count) + 1
@@ -75,7 +76,9 @@ def poison(
         return random.uniform(0.1, 0.9, count).astype(dtype)
     if as_nan:
         return np.frombuffer(b"\xff" * (count * dtype.itemsize), dtype)
-    return (random.uniform(1e20, 1e30, count) * random.choice([-1, 1], count)).astype(dtype)
+    most = float_limits(dtype).most
+    numbers = random.uniform(most**0.5, most**0.78, count)
+    return (numbers * random.choice([-1, 1], count)).astype(dtype)
 
 
 def _small(count: int, random: np.random.Generator) -> Array:

@@ -24,7 +24,7 @@ _TERMS = 384
 
 def _refuses(op: Operation) -> str | None:
     assert isinstance(op, ConvOp), "asked of convolutions alone"
-    if refused := unless_f32(op.out) or unless_one_group(op):
+    if refused := unless_f32(op.x) or unless_one_group(op):
         return refused
     window = shape_of(op.w)[2:]
     if max(ints(op.strides)) == 1 or math.prod(window) == 1:
@@ -82,12 +82,14 @@ def _multiply(op: ConvOp, a: SSAValue, y: SSAValue, first: int, builder: LoopBui
     ic = nest.reduction("ic", inputs)
     write = (n, oc, o[0] + first, *o[1:])
     reads, ins = [(n, *o, *k, ic), (oc, ic, *k)], [a, builder.buffers[op.w]]
+    dtypes = [dtype, tensor_dtype(op.w)]
     if op.bias is None:
         spec = nest.spec(reads, write, multiply_add, init=0)
     else:
         ins.append(builder.buffers[op.bias])
+        dtypes.append(dtype)
         spec = nest.spec([*reads, (oc,)], write, multiply_add_biased, init=0, finish=add_bias)
-    builder.nest(spec, ins, [dtype] * len(ins), y, dtype)
+    builder.nest(spec, ins, dtypes, y, dtype)
 
 
 def _bound(_op: Operation, _known: Known) -> Bound:

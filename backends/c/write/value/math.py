@@ -16,6 +16,7 @@ from inarch.backends.c.types import literal
 from inarch.backends.c.write.transpose import HELPERS as TRANSPOSES
 from inarch.backends.c.write.value.elementary import SCALARS
 from inarch.backends.c.write.value.fused import fused_name, fused_text, scalar_text
+from inarch.backends.c.write.value.narrow import converting_texts
 from inarch.backends.c.write.value.ordered import ordered_texts
 from inarch.backends.c.write.value.several import several_texts
 from inarch.backends.c.write.value.stored import conversion_texts
@@ -151,7 +152,7 @@ _HELPERS: dict[str, str] = {
 
 def _lanes(name: str) -> int:
     """The lanes of a helper of vectors: 8 of `inarch_exp_v8f32`."""
-    found = re.search(r"_v(\d+)f\d+(?:_x\d)?$", name, re.IGNORECASE)
+    found = re.search(r"_v(\d+)b?f\d+(?:_x\d)?$", name, re.IGNORECASE)
     assert found is not None, name
     return int(found[1])
 
@@ -166,7 +167,7 @@ def helpers_text(names: Iterable[str]) -> str:
     for name in sorted(wanted - table.keys(), key=lambda name: (_lanes(name), name)):
         lanes = _lanes(name)
         if name.isupper():
-            table |= ordered_texts(lanes)
+            table |= ordered_texts(lanes) | converting_texts(lanes)
         else:
             table |= several_texts(lanes)
             wanted.add(f"inarch_types_v{lanes}f32")
@@ -183,7 +184,9 @@ def helpers_text(names: Iterable[str]) -> str:
 
 def helpers_in(text: str) -> set[str]:
     """The helpers that C calls."""
-    return set(re.findall(r"\b(inarch_\w+|INARCH_(?:FMA|MAXIMUM|MINIMUM)_\w+)(?=\()", text))
+    return set(
+        re.findall(r"\b(inarch_\w+|INARCH_(?:FMA|MAXIMUM|MINIMUM|WIDEN|NARROW)_\w+)(?=\()", text)
+    )
 
 
 def with_own_helpers(helpers: Iterable[str], text: str, owner: str) -> str:

@@ -39,6 +39,9 @@ from inarch.passes.loop.nests.lanes import amount_of, is_native
 
 _UNSIGNED_CASTS = (arith.UIToFPOp, arith.ExtUIOp)
 
+INSTRUCTIONS = {"f16": ("vcvtph2ps", "vcvtps2ph $0,")}
+"""What widens a vector, and what narrows one to the nearest, where there is F16C (`narrow.py`)."""
+
 
 @dataclass(frozen=True)
 class Value:
@@ -151,16 +154,30 @@ def _evaluate(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope
         return Value(text if single else scope.declare(dtype.c, "s", text), is_vector=False)
     kind = scope.unit.vector(dtype, lanes)
     if (block := converted(op)) is not None:
-        return Value(_named(_converted(block, operands[0], kind, scope), kind, scope), True)
+        return Value(_named(_converted(op, block, operands[0], kind, scope), kind, scope), True)
     if not is_native(op):
         return Value(_lane_by_lane(op, operands, kind, scope), is_vector=True)
     text = _native(op, operands, lanes, scope)
     return Value(text if single else _named(text, kind, scope), is_vector=True)
 
 
-def _converted(block: Block, operand: Value, kind: VectorType, scope: Scope) -> str:
+def widened_name(lanes: int, dtype: DType) -> str:
+    """What widens so many numbers that are only stored: `INARCH_WIDEN_V8F16(bits)`."""
+    return f"INARCH_WIDEN_V{lanes}{dtype.name.upper()}"
+
+
+def narrowed_name(lanes: int, dtype: DType) -> str:
+    """What gives the bits of the nearest ones: `INARCH_NARROW_V8F16(numbers)`."""
+    return f"INARCH_NARROW_V{lanes}{dtype.name.upper()}"
+
+
+def _converted(op: Operation, block: Block, operand: Value, kind: VectorType, scope: Scope) -> str:
     """A vector whose dtype, or the operand's, is only stored, by the block of the conversion."""
     (argument,) = block.args
+    for widens, dtype in ((True, op.operands[0].type), (False, op.results[0].type)):
+        if (stored := element(dtype)).name in INSTRUCTIONS:
+            name = (widened_name if widens else narrowed_name)(kind.lanes, stored)
+            return f"{scope.unit.need(name)}({unwrapped(operand.text)})"
     given = scope.unit.vector(element(argument.type), kind.lanes)
     bits = scope.declare(given.c, "t", f"({given.c}){atom(operand.text)}")
     known: dict[SSAValue, Value] = {argument: Value(bits, is_vector=True)}

@@ -38,7 +38,7 @@ func.func @bools(%x: tensor<2x3xi1>, %y: tensor<3x4xi1>) {
 
 // C1, what narrow integers are summed up in
 func.func @wide(%x: tensor<2x3xui8>, %y: tensor<3x4xi8>) {
-  // expected-error @below {{'graph.matmul' C1: expected to = i32, found i64}}
+  // expected-error @below {{'graph.matmul' C1: expected to = i32 or f32, found i64}}
   %0 = graph.matmul %x, %y to = i64 : tensor<2x3xui8>, tensor<3x4xi8> -> tensor<2x4xi64>
   func.return
 }
@@ -76,5 +76,14 @@ func.func @depth(%x: tensor<2x3xf32>, %y: tensor<4x4xf32>) {
 func.func @batch(%x: tensor<2x2x3xf32>, %y: tensor<3x3x4xf32>) {
   // expected-error @below {{'graph.matmul' C4: batch dimensions (2,) and (3,) do not broadcast}}
   %0 = graph.matmul %x, %y : tensor<2x2x3xf32>, tensor<3x3x4xf32> -> tensor<2x2x4xf32>
+  func.return
+}
+
+// -----
+
+// C1, factors that are not computed with in f32
+func.func @doubles(%x: tensor<2x3xf32>, %y: tensor<3x4xf64>) {
+  // expected-error @below {{'graph.matmul' C1: expected factors of f32 and floats that are computed with in it, found f32, f64}}
+  %0 = graph.matmul %x, %y to = f32 : tensor<2x3xf32>, tensor<3x4xf64> -> tensor<2x4xf32>
   func.return
 }

@@ -29,3 +29,10 @@ func.func @nothing(%x: tensor<2x0xf64>, %y: tensor<0x4xf64>) {
   %0 = graph.matmul %x, %y {note = 1 : i64} : tensor<2x0xf64>, tensor<0x4xf64> -> tensor<2x4xf64>
   func.return
 }
+
+// CHECK-LABEL: func.func @stored(
+// CHECK-NEXT: %0 = graph.matmul %x, %y to = f32 : tensor<2x3xf32>, tensor<3x4xf16> -> tensor<2x4xf32>
+func.func @stored(%x: tensor<2x3xf32>, %y: tensor<3x4xf16>) {
+  %0 = graph.matmul %x, %y to = f32 : tensor<2x3xf32>, tensor<3x4xf16> -> tensor<2x4xf32>
+  func.return
+}

@@ -136,3 +136,15 @@ func.func @selects(%x: tensor<2xf32>, %y: tensor<1xf32>) -> (tensor<2xf32>, tens
   %3 = graph.select %some, %x, %x : tensor<2xi1>, tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
   func.return %0, %1, %2, %3 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// What is stored narrow is widened once.
+// CHECK-LABEL: @widened_once
+func.func @widened_once(%x: tensor<4xf16>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = graph.cast %x to f32 : tensor<4xf16> -> tensor<4xf32>
+  %1 = graph.cast %x to f32 : tensor<4xf16> -> tensor<4xf32>
+  func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-NEXT: %[[W:.*]] = graph.cast %x to f32
+// CHECK-NEXT: func.return %[[W]], %[[W]]

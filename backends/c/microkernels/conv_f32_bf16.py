@@ -1,0 +1,6 @@
+"""`conv-f32` of a packed B that is stored as bf16 and widened in registers: half of the bytes of weights."""
+
+from inarch.backends.c.microkernels._register_tile import narrow_b
+from inarch.backends.c.microkernels.conv_f32 import MICROKERNEL as WIDE
+
+MICROKERNEL = narrow_b(WIDE, "bf16")
