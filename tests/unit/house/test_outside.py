@@ -75,9 +75,9 @@ EVERY = (
     ),
     Outside(
         "dtypes",
-        "f8E5M2",
+        "f8E3M4",
         "inarch.dtypes",
-        "f8E5M2.py",
+        "f8E3M4.py",
         "cli('run halves.mlir --check halves.mlir')",
         "check out0: agrees",
     ),

@@ -228,7 +228,8 @@ def test_a_wrong_text_is_refused_where_it_is_wrong(schedule: str, message: str) 
             'at "dense": use-kernel gem-f32',
             "s:1:13: error: use-kernel at \"dense\": no microkernel 'gem-f32'; did you mean "
             "'gemv-f32'? Known: conv-f32, conv-f32-bf16, conv-f32-f16, conv-first-f32, "
-            "conv-u8s8-avx2, conv-u8s8-vnni, depthwise-f32, gemm-f32, gemv-f32, gemv-rows-f32, outer-f32",
+            "conv-u8s8-avx2, conv-u8s8-vnni, depthwise-f32, gemm-f32, gemm-f32-bf16, gemm-f32-f16, "
+            "gemv-f32, gemv-rows-f32, outer-f32",
         ),
         (
             'at "neg"[1]: use-kernel gemm-f32',
