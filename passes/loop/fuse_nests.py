@@ -32,13 +32,13 @@ class FuseNestsPass(Pass):
     """Fuses a producer P into its one consumer C through a buffer B that nothing else uses.
 
     Either P is elementwise, and C computes it where it reads B, unless that would compute it at more
-    points than P does (it may, where P only widens integers). Or C is elementwise, its points are the
-    elements of B, and P computes C in its `finish`: bias, activation, residual; but a reduction or a scan
-    must not come to write across the vectors in which it is computed. So do several P that write B in parts
-    (the phases of a transposed convolution): each computes C for its part. A nest that reads indices joins
-    elementwise ones only, where it reads rows by them, and computes no index. The fused nest stands where C
-    stood. That moves P down, past ops that neither read B nor write what P reads. A nest keeps to at most
-    16 buffers and 128 scalar ops.
+    points than P does (it may, where P only widens integers to those that C sums up). Or C is elementwise,
+    its points are the elements of B, and P computes C in its `finish`: bias, activation, residual; but a
+    reduction or a scan must not come to write across the vectors in which it is computed. So do several P
+    that write B in parts (the phases of a transposed convolution): each computes C for its part. A nest that
+    reads indices joins elementwise ones only, where it reads rows by them, and computes no index. The fused
+    nest stands where C stood. That moves P down, past ops that neither read B nor write what P reads. A nest
+    keeps to at most 16 buffers and 128 scalar ops.
     """
 
     is_optional: ClassVar = True

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import Block, Region, SSAValue
 
 from inarch.dialects.loop.access import WriteAttr, number_of
@@ -48,10 +48,10 @@ def inline_producer(
 ) -> NestOp | None:
     """The consumer with the elementwise producer computed where its buffer is read, or None.
 
-    The producer must not be computed at more points than it has now; but for integers that it only widens:
-    the narrow ones are quicker to read, and microkernels multiply them; or `again`, where it computes
-    nothing. What is read as an index must be a copy. Of what reads indices, only rows are computed in another
-    nest, and that must be elementwise.
+    The producer must not be computed at more points than it has now; but for integers that it only widens to
+    those that the consumer sums up: the narrow ones are quicker to read, and microkernels multiply them; or
+    `again`, where it computes nothing. What is read as an index must be a copy. Of what reads indices, only
+    rows are computed in another nest, and that must be elementwise.
     """
     producer, consumer = edge.producer, edge.consumer
     if not is_elementwise(producer) or _buffers(edge) > MAX_BUFFERS or not fits(edge):
@@ -60,7 +60,7 @@ def inline_producer(
     if scatters(consumer):
         return None
     more = _evaluations(edge) > math.prod(producer.sizes)
-    if more and not again and not _widens(producer):
+    if more and not again and not _widens(producer, consumer):
         return None
     if is_indirect(producer) and (consumer.carries or not _reads_rows(producer)):
         return None  # kernels take sums of what lies in order, and vectors what lies side by side
@@ -109,11 +109,19 @@ def overwrites(consumer: NestOp, operands: Operands) -> bool:
     return any(root(out) in read for out in consumer.outs)
 
 
-def _widens(nest: NestOp) -> bool:
-    """Whether an elementwise nest extends integers, and does nothing else."""
+def _widens(nest: NestOp, reader: NestOp) -> bool:
+    """Whether an elementwise nest only extends integers, to those that its reader sums up."""
     ops = list(nest.body.block.ops)
     (value,) = nest.yielded(nest.body)
-    return len(ops) == 2 and isinstance(value.owner, arith.ExtSIOp | arith.ExtUIOp)
+    is_whole = all(value.type == memref_of(out).element_type for out in reader.outs)
+    return len(ops) == 2 and isinstance(value.owner, arith.ExtSIOp | arith.ExtUIOp) and is_whole
+
+
+def _leaves_integers(nest: NestOp) -> bool:
+    """Whether an elementwise nest computes an integer by way of floats, as a requantization does."""
+    results = [value.type for op in nest.body.block.ops for value in op.results]
+    is_integer = isinstance(memref_of(nest.outs[0]).element_type, IntegerType)
+    return is_integer and not all(isinstance(kind, IntegerType) for kind in results)
 
 
 def _reads_rows(nest: NestOp) -> bool:
@@ -249,6 +257,8 @@ def append_to_finish(edge: Edge, joins: Joins | None = None) -> NestOp | None:
     out = consumer.outs[0]
     if memref_of(out).element_type != memref_of(edge.buffer).element_type:
         return None  # an accumulator has the type of the output
+    if producer.carries and _leaves_integers(consumer):
+        return None  # it is no sum any more: who reads the result computes it, and whole numbers are stored
     point = _consumer_point(edge)
     if point is None or _iterations(edge, point):
         return None

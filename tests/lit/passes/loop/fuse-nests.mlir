@@ -398,6 +398,39 @@ func.func @widens_integers_where_they_are_read(%x: memref<8xi8>, %w: memref<3x8x
 
 // -----
 
+// Those of 16 bits are no sums of 32: they are stored, as kernels read them. What leaves the integers is no end of the sum, either.
+func.func @keeps_parts_of_widening(%x: memref<8xi8>, %w: memref<3x8xi16>, %y: memref<3xi32> {inarch.result}) {
+  %t = loop.alloc : memref<8xi16>
+  loop.nest (k = 8) ins(%x[k] : memref<8xi8>) outs(%t[k] : memref<8xi16>) {
+  ^bb0(%e: i8, %o: i16):
+    %s = arith.extsi %e : i8 to i16
+    loop.yield %s : i16
+  }
+  %u = loop.alloc : memref<3xi32>
+  loop.nest (m = 3, k = 8 reduction) ins(%t[k] : memref<8xi16>, %w[m, k] : memref<3x8xi16>) outs(%u[m] init 0 : memref<3xi32>) {
+  ^bb0(%a: i16, %b: i16, %acc: i32):
+    %c = arith.extsi %a : i16 to i32
+    %d = arith.extsi %b : i16 to i32
+    %p = arith.muli %c, %d : i32
+    %s = arith.addi %acc, %p : i32
+    loop.yield %s : i32
+  }
+  loop.nest (m = 3) ins(%u[m] : memref<3xi32>) outs(%y[m] : memref<3xi32>) {
+  ^bb0(%e: i32, %o: i32):
+    %f = arith.sitofp %e : i32 to f32
+    %n = arith.negf %f : f32
+    %s = arith.fptosi %n : f32 to i32
+    loop.yield %s : i32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_parts_of_widening
+// CHECK:         outs(%t[k] : memref<8xi16>)
+// CHECK:         ins(%t[k] : memref<8xi16>, %w[m, k] : memref<3x8xi16>) outs(%u[m] init 0 : memref<3xi32>)
+// CHECK:         ins(%u[m] : memref<3xi32>) outs(%y[m] : memref<3xi32>)
+
+// -----
+
 // What is more than that is computed once.
 func.func @keeps_arithmetic_that_many_points_read(%x: memref<8xf32>, %w: memref<3x8xf32>, %y: memref<3xf32> {inarch.result}) {
   %t = loop.alloc : memref<8xf32>
