@@ -37,12 +37,13 @@ class Contraction:
         return Contraction(self.b, self.a, self.batch, self.columns, self.rows, self.reductions)
 
 
-def match_contraction(nest: NestOp) -> Contraction | None:
+def match_contraction(nest: NestOp, *, or_integers: bool = False) -> Contraction | None:
     """`nest` as a contraction of floats, or None when its body is anything but `acc + a * b`.
 
-    None, too, where an index is read: of such an operand the map does not say how it moves.
+    None, too, where an index is read: of such an operand the map does not say how it moves. `or_integers`:
+    or one of integers, which are widened to those of the sum.
     """
-    factors = _factors(nest)
+    factors = _factors(nest) or (_integers(nest) if or_integers else None)
     if factors is None or not nest.has_reduction or isinstance(nest.writes.data[0].init, NoneAttr):
         return None
     a, b = factors
@@ -64,24 +65,39 @@ def match_contraction(nest: NestOp) -> Contraction | None:
 
 def _factors(nest: NestOp) -> tuple[int, int] | None:
     """The two operands that the body multiplies and adds to its accumulator."""
+    return _multiplied(nest, arith.AddfOp, arith.MulfOp, ())
+
+
+def _integers(nest: NestOp) -> tuple[int, int] | None:
+    return _multiplied(nest, arith.AddiOp, arith.MuliOp, (arith.ExtSIOp, arith.ExtUIOp))
+
+
+def _multiplied(
+    nest: NestOp,
+    add: type[arith.AddfOp | arith.AddiOp],
+    multiply: type[arith.MulfOp | arith.MuliOp],
+    widen: tuple[type[arith.ExtSIOp | arith.ExtUIOp], ...],
+) -> tuple[int, int] | None:
+    """The two operands, maybe widened, of which the body is a sum of products."""
     if len(nest.outs) != 1 or is_indirect(nest):
         return None
     (accumulator,) = nest.accumulators(nest.body)
     (yielded,) = nest.yielded(nest.body)
     total = yielded.owner
-    if not isinstance(total, arith.AddfOp):
+    if not isinstance(total, add):
         return None
     product = _other(total.lhs, total.rhs, accumulator)
-    if product is None or not isinstance(multiply := product.owner, arith.MulfOp):
+    if product is None or not isinstance(multiplied := product.owner, multiply):
         return None
+    factors, widened = [multiplied.lhs, multiplied.rhs], 0
+    for at, value in enumerate(factors):
+        if isinstance(owner := value.owner, widen):
+            factors[at], widened = owner.input, widened + 1
     elements = nest.element_arguments(nest.body)
-    found = [_position(value, elements) for value in (multiply.lhs, multiply.rhs)]
+    first, second = (_position(value, elements) for value in factors)
     count = sum(1 for _ in nest.body.block.ops)
-    if None in found or found[0] == found[1] or count != 3:
+    if first is None or second is None or first == second or count != 3 + widened:
         return None
-    first, second = found
-    assert first is not None
-    assert second is not None
     return first, second
 
 

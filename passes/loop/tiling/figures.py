@@ -75,7 +75,8 @@ class Nest:
     touches: tuple[Touch, ...]
     out: int
     points: int
-    is_product: bool
+    factor: int
+    """Bytes of the larger of the factors of a product; 0 of others."""
     columns: int
     """Results beside each other that are of no class."""
     replaced: tuple[int, ...]
@@ -84,6 +85,11 @@ class Nest:
     """Rows and columns of a product whose columns, or else rows, lie side by side in its result."""
     plain: float
     """Cycles of a product that no kernel takes within a loop; 0 where one may, and of others."""
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it sums up products."""
+        return self.factor > 0
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,7 @@ class _Facts:
     sizes: tuple[int, ...]
     """Of the iterators that do not reduce; 1 of the others."""
     points: int
-    is_product: bool
+    factor: int
     sides: tuple[tuple[int, ...], tuple[int, ...]] | None
     """Iterators of rows and columns."""
     like: tuple[SSAValue, ...]
@@ -176,7 +182,7 @@ class Measure:
                     tuple(touches),
                     numbers[nest.outs[0]],
                     facts.points,
-                    facts.is_product,
+                    facts.factor,
                     columns,
                     replaced,
                     _sides(facts, own),
@@ -224,7 +230,9 @@ def _facts_of(nest: NestOp) -> _Facts:
     like = tuple(v for v in nest.ins if v.type == out.type) if is_elementwise(nest) else ()
     pairs = zip(nest.iterators, nest.sizes, strict=True)
     sizes = tuple(1 if iterator.is_reduction else size for iterator, size in pairs)
-    product = match_contraction(nest)
+    product = match_contraction(nest, or_integers=True)
+    factors = () if product is None else (nest.ins[product.a], nest.ins[product.b])
+    factor = max((_sizes_of(value)[2] for value in factors), default=0)
     sides = None if product is None else _iterators_of_sides(nest, product)
     is_padded = any(operand.is_guarded for operand in operands_of(nest))
     is_outside = (
@@ -232,7 +240,7 @@ def _facts_of(nest: NestOp) -> _Facts:
         and is_padded
         and not all(read.is_inside for read in strided_nest(nest).reads)
     )
-    return _Facts(ways, sizes, math.prod(nest.sizes), product is not None, sides, like, is_outside)
+    return _Facts(ways, sizes, math.prod(nest.sizes), factor, sides, like, is_outside)
 
 
 def _iterators_of_sides(

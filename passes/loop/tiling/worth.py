@@ -159,7 +159,7 @@ def _way(group: Figures, core: Core, blocks: tuple[int, ...], keys: int) -> Weig
         seen = _seen(group, group.softmax, blocks[-1], keys)
         gain -= seen * _joining(group, keys) / machine.l2.bandwidth
         gain += (1 - seen) * sum(
-            _multiplying(group, group.nests[at], core)
+            _multiplying(group.nests[at], core)
             for at in group.softmax.along
             if group.nests[at].is_product
         )
@@ -241,8 +241,8 @@ def _handed_on(group: Figures, before: int, after: int, core: Core) -> float:
         element = group.buffers[nest.out].element
         buffers = [group.buffers[touch.buffer] for touch in nest.touches]
         moved = sum(min(b.nbytes, nest.points * element) for b in buffers if b.is_scratch)
-        saved += _shown(group, nest, moved, before, core)
-        saved -= _shown(group, nest, moved, after, core)
+        saved += _shown(nest, moved, before, core)
+        saved -= _shown(nest, moved, after, core)
     return saved
 
 
@@ -273,8 +273,8 @@ def _loaded_once(group: Figures, blocks: tuple[int, ...], after: int, core: Core
     for nest, at in _later(group):
         buffer = group.buffers[at]
         moved = min(buffer.nbytes, nest.points * buffer.element)
-        saved += _shown(group, nest, moved, buffer.nbytes, core)
-        saved -= _shown(group, nest, moved, part, core)
+        saved += _shown(nest, moved, buffer.nbytes, core)
+        saved -= _shown(nest, moved, part, core)
     return saved
 
 
@@ -301,15 +301,14 @@ def _read_again(
     if kept <= core.machine.l2.bytes:
         return 0, 0.0
     lost = sum(
-        _shown(group, group.nests[position], moved, kept, core)
-        for position, moved in traffic.items()
+        _shown(group.nests[position], moved, kept, core) for position, moved in traffic.items()
     )
     return sum(traffic.values()), lost
 
 
-def _multiplying(group: Figures, nest: Nest, core: Core) -> float:
+def _multiplying(nest: Nest, core: Core) -> float:
     """Cycles of a product's multiply-adds, at their best: the more hides behind them, the less it matters."""
-    return core.multiplying(nest.points, group.buffers[nest.out].element)
+    return core.multiplying(nest.points, nest.factor)
 
 
 def _narrowed(group: Figures, blocks: tuple[int, ...], core: Core) -> float:
@@ -324,16 +323,16 @@ def _narrowed(group: Figures, blocks: tuple[int, ...], core: Core) -> float:
             core.slowness(rows.of(points), columns.of(points), element)
             for points in (group.sizes, blocks)
         )
-        lost += (part - whole) * _multiplying(group, nest, core)
+        lost += (part - whole) * _multiplying(nest, core)
     return lost
 
 
 def _left_without(group: Figures, core: Core) -> float:
     """Cycles that products take longer which lose their kernel in a loop."""
-    return sum(nest.plain - _multiplying(group, nest, core) for nest in group.nests if nest.plain)
+    return sum(nest.plain - _multiplying(nest, core) for nest in group.nests if nest.plain)
 
 
-def _shown(group: Figures, nest: Nest, moved: int, held: int, core: Core) -> float:
+def _shown(nest: Nest, moved: int, held: int, core: Core) -> float:
     """Cycles that a nest takes longer for bringing bytes from where buffers of `held` bytes are.
 
     A product hides what its multiply-adds take longer than, but not the waiting at each page: no cache
@@ -344,7 +343,7 @@ def _shown(group: Figures, nest: Nest, moved: int, held: int, core: Core) -> flo
     if not nest.is_product:
         return cycles
     waiting = (level.latency - core.machine.l2.latency) * moved / core.machine.tlb.page_bytes
-    return max(cycles - _multiplying(group, nest, core), waiting)
+    return max(cycles - _multiplying(nest, core), waiting)
 
 
 def _level(held: int, machine: Machine) -> Cache | Memory:
