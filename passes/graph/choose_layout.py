@@ -105,9 +105,9 @@ def _is_foreign(function: FuncOp) -> bool:
 
 def layout_for(value: SSAValue, chosen: Mapping[Operation, Role], lanes: int) -> LayoutAttr:
     """Channels in blocks, and the halo that those of `chosen` want which read them."""
-    channels, is_bytes = shape_of(value)[1], tensor_dtype(value).nbytes == 1
-    # Few channels of bytes are read by sums alone: all that follows has whole blocks (`roles`).
-    block = channels if is_bytes and 2 * channels <= lanes else lanes
+    channels, is_narrow = shape_of(value)[1], tensor_dtype(value).nbytes < DTYPES["f32"].nbytes
+    # Few channels of narrow integers are read by sums alone: all that follows has whole blocks (`roles`).
+    block = channels if is_narrow and 2 * channels <= lanes else lanes
     blocks = [block if axis == 1 else 0 for axis in range(len(shape_of(value)))]
     return LayoutAttr.get(blocks, halo_for(value, chosen))
 

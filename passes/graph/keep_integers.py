@@ -9,7 +9,8 @@ quantized convolution is exact but for its requantization, which is the same on 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -17,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import Array, np
 from inarch.dialects.graph.composites.quantize import DequantizeOp, QuantizeOp
 from inarch.dialects.graph.constant import ConstantOp
@@ -44,10 +46,13 @@ from inarch.passes.graph.integers.factor import (
     array_of,
     weights_of,
 )
+from inarch.passes.graph.integers.widened import Widened
 from inarch.passes.lower.algorithm import ATTRIBUTE, DIRECT
 
-_FOURS = 4
-"""Bytes that make a lane of i32: kernels of bytes take terms in fours."""
+_LANE = 4
+"""Bytes of a lane of i32: kernels take as many terms at once as it holds."""
+_WIDE = ("i16", "i16")
+"""What holds all bytes less their zero points."""
 _EXACT = 1 << 24
 """Integers up to it are f32."""
 _BYTE = 255
@@ -61,9 +66,10 @@ class KeepIntegersPass(ModulePass):
     The activations are bytes with one scale and zero point, the weights constants that are i8 without
     theirs, with one scale for all or for each output. Sums are in i32, and proved to fit there (of ONNX's
     products of integers they wrap); the zero point of the activations is folded: into the bias, by sums of
-    the weights, and into what pads. Where no kernel takes bytes (of depthwise convolutions, of terms that
-    are no fours, on a target that has no such kernel), and all sums are proved to be at most 2^24, the same
-    integers are summed up in f32, which is exact, too.
+    the weights, and into what pads. Where no kernel takes bytes (of terms that are no fours, on a target that
+    has no such kernel), but one takes 16 bits, these are the bytes less their zero point. Where none takes
+    either (of depthwise convolutions), and all sums are proved to be at most 2^24, the same integers are
+    summed up in f32, which is exact, too.
 
     A relu and a quantization by one scale that follow have their scale in the same factor. It is rounded in
     f32 as `(sx * sw) / sy`; all else that rounds is `float(sum)`, above 2^24, its product, and the
@@ -83,28 +89,31 @@ class KeepIntegersPass(ModulePass):
         ]
         if not any(isinstance(each.operands[0].owner, DequantizeOp) for each in found):
             return
-        kernels = factors_of_kernels(target_of(op))
+        kernels, widened = factors_of_kernels(target_of(op)), Widened(store)
         with np.errstate(all="ignore"):  # scales may be anything
             for each in found:
-                _Product(each, store, kernels).rewrite(remarks)
+                _Product(each, store, kernels, widened).rewrite(remarks)
+        widened.take_over()
         erase_dead(op, store)
 
 
 PASS = KeepIntegersPass
 
 
-def factors_of_kernels(target: Target) -> frozenset[str]:
-    """The dtypes by which some kernel multiplies i8 there, and sums the products up in i32."""
+def factors_of_kernels(target: Target) -> frozenset[tuple[str, str]]:
+    """The dtypes of activations and weights of which some kernel sums products up in i32 there."""
     found = [sorted(kernel.dtypes.values()) for kernel in kernels_of(target)]
-    return frozenset(one for one in ("i8", "ui8") if sorted(["i32", "i8", one]) in found)
+    forms = (("i8", "i8"), ("ui8", "i8"), _WIDE)
+    return frozenset(form for form in forms if sorted(["i32", *form]) in found)
 
 
 @dataclass
 class _Product:
     op: ConvOp | MatmulOp
     store: ConstantStore
-    kernels: frozenset[str]
-    """The dtypes of activations that kernels take."""
+    kernels: frozenset[tuple[str, str]]
+    """The dtypes of activations and weights that kernels take."""
+    widened: Widened
     made: list[Operation] = field(default_factory=list[Operation])
 
     def rewrite(self, remarks: Remarks) -> None:
@@ -145,30 +154,44 @@ class _Product:
         if is_float and most >= 1 << 31:
             remarks.missed(self.op, f"its sums may be up to {most}, which i32 does not hold")
             return
-        x = self._unsigned(x)
-        has_kernel = tensor_dtype(x.q).name in self.kernels
-        if has_kernel and self._is_fours(w):
-            out = self._in_integers(x, w, bias)
-        elif most <= _EXACT and not isinstance(x.zero, SSAValue):
-            out = self._in_floats(x, w, bias)
-        elif has_kernel or not is_float:
+        out = self._summed(x, w, bias, most)
+        if out is None:
             remarks.missed(self.op, "no kernel has its terms, and f32 does not hold its sums")
             return
-        else:
-            out = self._in_integers(x, w, bias)
         self._replace(out, x, w, is_biased=bias is not None)
         remarks.done(self.op, "summed up as integers, and scaled once")
+
+    def _summed(self, x: Activations, w: Weights, bias: Array | None, most: int) -> SSAValue | None:
+        """The sums, of at most `most`, in i32 or f32; None where nothing can have them."""
+        x = self._unsigned(x)
+        own = (tensor_dtype(x.q).name, "i8")
+        for form, sums in ((own, self._in_integers), (_WIDE, self._in_wide)):
+            filled = self._filled(w, _LANE // DTYPES[form[0]].nbytes)
+            if form in self.kernels and filled is not None:
+                return sums(x, filled, bias)
+        if most <= _EXACT and not isinstance(x.zero, SSAValue):
+            return self._in_floats(x, w, bias)
+        is_float = x.scale.dtype.kind == "f"
+        return None if own in self.kernels or not is_float else self._in_integers(x, w, bias)
 
     # -- what it is of
 
     def _pads(self) -> bool:
         return isinstance(self.op, ConvOp) and any(ints(self.op.pads))
 
-    def _is_fours(self, w: Weights) -> bool:
-        """Whether kernels of bytes take the terms."""
-        if isinstance(self.op, ConvOp):
-            return self.op.groups.value.data == 1 and w.w.shape[1] % _FOURS == 0
-        return w.w.shape[0] % _FOURS == 0
+    def _filled(self, w: Weights, terms: int) -> Weights | None:
+        """The weights with their terms, which lie side by side, in so many or multiples of that.
+
+        Channels of zeros may be a third more. None where kernels of integers do not take them so.
+        """
+        if not isinstance(self.op, ConvOp):
+            return w if w.w.shape[0] % terms == 0 else None
+        channels = w.w.shape[1]
+        more = -channels % terms
+        if self.op.groups.value.data != 1 or 3 * more > channels:
+            return None
+        fill = [(0, more if axis == 1 else 0) for axis in range(w.w.ndim)]
+        return replace(w, w=np.pad(w.w, fill))
 
     def _sums(self, w: Array) -> Array:
         """The sum of the weights of each output."""
@@ -193,8 +216,9 @@ class _Product:
 
     def _unsigned(self, x: Activations) -> Activations:
         """The activations as ui8 where kernels take only that: those of i8 and their zero are 128 more."""
-        is_taken = tensor_dtype(x.q).name in self.kernels or not self.kernels
-        if is_taken or tensor_dtype(x.q).name == "ui8" or isinstance(x.zero, SSAValue):
+        own = tensor_dtype(x.q).name
+        is_taken = (own, "i8") in self.kernels or ("ui8", "i8") not in self.kernels
+        if is_taken or own == "ui8" or isinstance(x.zero, SSAValue):
             return x
         flipped = self._add(CastOp.make(x.q, to=mlir_type("ui8")))
         flipped = self._add(BitwiseXorOp.make(flipped, self._constant(np.array(128, np.uint8))))
@@ -214,8 +238,11 @@ class _Product:
         if isinstance(self.op, ConvOp):
             image = x.q
             properties: dict[str, Property] = {**self.op.properties, "to": i32}
-            if x.zero != 0 and self._pads():
-                image, properties["pads"] = self._padded(x), [0] * len(ints(self.op.pads))
+            if not isinstance(x.zero, SSAValue) and x.zero != 0 and self._pads():
+                image = self._padded(x.q, w, ints(self.op.pads), x.zero)
+                properties["pads"] = [0] * len(ints(self.op.pads))
+            else:
+                image = self._padded(image, w, (), 0)
             rest = [] if added is None else [added]
             out = self._add(ConvOp.make(image, factor, *rest, location=None, **properties))
         else:
@@ -228,22 +255,41 @@ class _Product:
             out = self._add(SubOp.make(out, self._add(MulOp.make(column, zero))))
         return out
 
-    def _padded(self, x: Activations) -> SSAValue:
-        """The image with what stands for 0 around it."""
-        assert isinstance(self.op, ConvOp)
-        assert not isinstance(x.zero, SSAValue)
-        pads = ints(self.op.pads)
-        half = len(pads) // 2
-        low, high = [0, 0, *pads[:half]], [0, 0, *pads[half:]]
-        return self._add(PadOp.make(x.q, low=low, high=high, value=float(x.zero)))
+    def _padded(self, image: SSAValue, w: Weights, pads: Sequence[int], value: int) -> SSAValue:
+        """The image with as many channels as the weights have, and with what stands for 0 around it."""
+        shape = shape_of(image)
+        half, rank = len(pads) // 2, len(shape)
+        low, high = [0] * rank, [0, w.w.shape[1] - shape[1], *[0] * (rank - 2)]
+        low[rank - half :], high[rank - half :] = pads[:half], pads[half:]
+        if not any((*low, *high)):
+            return image
+        return self._add(PadOp.make(image, low=low, high=high, value=float(value)))
+
+    def _in_wide(self, x: Activations, w: Weights, bias: Array | None) -> SSAValue:
+        """The same sums in i32 of numbers of 16 bits without their zero point."""
+        i32, image = mlir_type("i32"), self.widened.of(x) or self._without_zero(x, "i16")
+        factor = self._constant(w.w.astype(np.int16))
+        added = [] if bias is None else [self._constant(bias.astype(np.int32))]  # which wraps
+        if isinstance(self.op, ConvOp):
+            properties: dict[str, Property] = {**self.op.properties, "to": i32}
+            image = self._padded(image, w, (), 0)
+            return self._add(ConvOp.make(image, factor, *added, location=None, **properties))
+        return self._add(MatmulOp.make(image, factor, to=i32))
+
+    def _without_zero(self, x: Activations, name: str) -> SSAValue:
+        """The activations less their zero point, in a dtype that holds that."""
+        image = self._add(CastOp.make(x.q, to=mlir_type(name)))
+        if isinstance(x.zero, SSAValue):
+            zero = self._add(CastOp.make(x.zero, to=mlir_type(name)))
+        elif x.zero != 0:
+            zero = self._constant(np.array(x.zero, DTYPES[name].numpy))
+        else:
+            return image
+        return self._add(SubOp.make(image, zero))
 
     def _in_floats(self, x: Activations, w: Weights, bias: Array | None) -> SSAValue:
         """The same sums in f32, none of which is rounded."""
-        f32 = mlir_type("f32")
-        image = self._add(CastOp.make(x.q, to=f32))
-        if x.zero != 0:
-            assert not isinstance(x.zero, SSAValue)
-            image = self._add(SubOp.make(image, self._constant(np.array(x.zero, np.float32))))
+        image = self._without_zero(x, "f32")
         factor = self._constant(w.w.astype(np.float32))
         if isinstance(self.op, MatmulOp):
             return self._add(MatmulOp.make(image, factor))

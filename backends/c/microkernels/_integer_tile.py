@@ -1,39 +1,28 @@
-"""The C of a contraction of bytes whose output tile of i32 lives in vector registers.
+"""Kernels of a contraction of integers whose output tile of i32 lives in vector registers.
 
-    C[rows, v, l] += i32(A[rows, steps, j]) * i32(B[steps, v, l, j])    j in 4, A unsigned, B signed
+    C[rows, v, l] += i32(A[rows, steps, j]) * i32(B[steps, v, l, j])    j in 4 bytes, or 2 of 16 bits
 
-A step takes four neighbours of A and of B at once: 32 bits of A in all lanes, and a vector of B that has four
-bytes for each lane. With VNNI that is one `vpdpbusd`: four products, exact, are added to a lane; the sum
-wraps, as i32 does. Without it the bytes are widened to 16 bits in two halves, even and odd ones, and
-`vpmaddwd` adds two products, which cannot overflow: 2 * 255 * 128 < 2**31. (`vpmaddubsw` adds two products
-in 16 bits, and saturates there.) All of it is exact: every kernel here has the same sums, bit for bit.
+A step takes neighbours of A and of B at once: 32 bits of A in all lanes, and a vector of B that has 32 bits
+for each lane. With VNNI that is one `vpdpbusd` of bytes: four products, exact, are added to a lane. Of 16
+bits `vpmaddwd` makes two products and adds them up, which `vpaddd` adds to a lane. Sums wrap, as those of i32
+do. (`vpmaddubsw` adds two products of bytes in 16 bits, and saturates there.) So every kernel here has the
+same sums, bit for bit.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 
 from inarch.backends.c.microkernels._epilogue import Accumulator, address, stride
 from inarch.backends.c.microkernels._function import function_text
+from inarch.core.dtypes import DTYPES
 from inarch.meaning import Apply, Element, Expression, Number, Term
-from inarch.microkernel import Instance
+from inarch.microkernel import Instance, Microkernel
 
-COMPUTES = (
-    "for p in P, q in Q, v in NV, l in VL, c in CB, r in R, s in S, i in CI, j in 4: "
-    "C[p, q, v, l] += i32(A[p, q, c, r, s, i, j]) * i32(B[c, r, s, i, v, l, j])"
-)
-"""A convolution of channels in blocks; a product of matrices is one with `P = CB = R = S = 1`."""
-
-DTYPES = {"A": "ui8", "B": "i8", "C": "i32"}
-LAYOUT = {
-    "A": ("*", "*", "*", "*", "*", "*", 1),
-    "B": ("*", "*", "*", "NV * VL * 4", "VL * 4", 4, 1),
-    "C": ("*", "*", "*", 1),
-}
-"""B is packed; of A the four of a step are neighbours, wherever they are."""
-
-EPILOGUE = ("add",)
+_EPILOGUE = ("add",)
 """A bias, in the units of the sums."""
 
 _A = ("p", "q", "c", "r", "s", "i", "j")
@@ -44,8 +33,53 @@ _NOMINAL = 16
 """A size that is not known."""
 
 
-def integer_tile(instance: Instance, *, has_dot: bool) -> str:
-    """The C of an instance; `has_dot`: by `vpdpbusd`."""
+@dataclass(frozen=True)
+class Multiply:
+    """How a step multiplies 32 bits of A by those of a lane of B, and adds the products up."""
+
+    a: str
+    b: str
+    """Dtypes of the same width."""
+    instruction: str
+    adds: bool
+    """Whether it adds them to the accumulator, too."""
+
+    @property
+    def terms(self) -> int:
+        """Products of a lane."""
+        return 4 // DTYPES[self.a].nbytes
+
+
+def integer_kernel(
+    multiply: Multiply, *, lanes: tuple[int, ...], needs: tuple[str, ...], doc: str | None
+) -> Microkernel:
+    """A convolution of channels in blocks; a product of matrices is one with `P = CB = R = S = 1`."""
+    terms = multiply.terms
+    # A vector of 32 bits of A, those of B, and of what is not added by itself the products.
+    registers = "P * Q * NV + NV + 1" if multiply.adds else "P * Q * NV + NV + 2"
+    return Microkernel(
+        computes="for p in P, q in Q, v in NV, l in VL, c in CB, r in R, s in S, i in CI, "
+        f"j in {terms}: C[p, q, v, l] += i32(A[p, q, c, r, s, i, j]) * i32(B[c, r, s, i, v, l, j])",
+        dtypes={"A": multiply.a, "B": multiply.b, "C": "i32"},
+        params={"P": range(1, 15), "Q": range(1, 29), "NV": range(1, 5), "VL": lanes},
+        where=("VL * 4 <= VECTOR_BYTES", f"{registers} <= VECTOR_REGISTERS"),
+        # B is packed; of A the terms of a step are neighbours, wherever they are.
+        layout={
+            "A": ("*", "*", "*", "*", "*", "*", 1),
+            "B": ("*", "*", "*", f"NV * VL * {terms}", f"VL * {terms}", terms, 1),
+            "C": ("*", "*", "*", 1),
+        },
+        needs=needs,
+        inits=("zero", "accumulate"),
+        epilogue=_EPILOGUE,
+        contract=False,
+        generate=partial(_generate, multiply),
+        cost=partial(_cost, multiply),
+        doc=doc or "",
+    )
+
+
+def _generate(multiply: Multiply, instance: Instance) -> str:
     params = instance.params
     tile = [
         Accumulator(f"c{number}", dict(zip("pqv", point, strict=True)))
@@ -63,8 +97,8 @@ def integer_tile(instance: Instance, *, has_dot: bool) -> str:
     for each, place in zip(tile, places, strict=True):
         finished = _finished(instance, instance.finish, each, end)
         end.append(f"    *(intsmem *)({place}) = (ints)({finished});")
-    step = _dots(instance, tile) if has_dot else _pairs(instance, tile)
-    return function_text(instance, params["VL"], [*begin, *_loops(step), *end])
+    step = _step(multiply, instance, tile)
+    return function_text(instance, params["VL"], [*begin, *_loops(multiply, step), *end])
 
 
 def _finished(
@@ -102,81 +136,57 @@ def _finished(
             return each.register
 
 
-def _loops(step: list[str]) -> list[str]:
+def _loops(multiply: Multiply, step: list[str]) -> list[str]:
     """The loops over the reductions around the statements of a step, which know `x` and `y`."""
     lines: list[str] = []
     a, b = "A", "B"
+    kinds = DTYPES[multiply.a].c, DTYPES[multiply.b].c
     for depth, (name, size) in enumerate(_STEPS.items()):
         pad = "    " * (depth + 1)
         by_a, by_b = stride("A", _A.index(name)), stride("B", depth)
         lines += [
             f"{pad}for (int64_t {name} = 0; {name} < {size}; {name}++) {{",
-            f"{pad}    const uint8_t *a_{name} = {a} + {name} * {by_a};",
-            f"{pad}    const int8_t *b_{name} = {b} + {name} * {by_b};",
+            f"{pad}    const {kinds[0]} *a_{name} = {a} + {name} * {by_a};",
+            f"{pad}    const {kinds[1]} *b_{name} = {b} + {name} * {by_b};",
         ]
         a, b = f"a_{name}", f"b_{name}"
     pad = "    " * (len(_STEPS) + 1)
-    lines += [f"{pad}const uint8_t *x = {a};", f"{pad}const int8_t *y = {b};"]
+    lines += [f"{pad}const {kinds[0]} *x = {a};", f"{pad}const {kinds[1]} *y = {b};"]
     # As in `_register_tile.py`: neighbours of a step are read again in another one, and not kept.
     lines += [f'{pad}__asm__("" : "+r"(x), "+r"(y));', *(pad + line for line in step)]
     lines += ["    " * depth + "}" for depth in range(len(_STEPS), 0, -1)]
     return lines
 
 
-def _dots(instance: Instance, tile: list[Accumulator]) -> list[str]:
-    """A step by VNNI: a byte of B may stand in memory, but all vectors of B serve several rows."""
-    vectors, prefix = instance.params["NV"], ""
-    if "avx512vnni" not in instance.target.features:
-        prefix = "%{vex%} "
-    kind = "v" if not prefix else "x"
-    lines = _vectors(instance)
+def _step(multiply: Multiply, instance: Instance, tile: list[Accumulator]) -> list[str]:
+    """The multiplications of a step: a vector of B might stand in memory, but serves several rows.
+
+    Sums are assembly, too: gcc 12 puts those of several steps in another order, and all of them on the stack.
+    """
+    vectors = instance.params["NV"]
+    kind = "v" if "avx512vl" in instance.target.features else "x"
+    lines = [
+        f"const ints b{v} = *(const intsmem *)(y + {v} * {stride('B', 4)});" for v in range(vectors)
+    ]
     for row in range(0, len(tile), vectors):
         lines.append(f"{{ const ints e = {_word(tile[row])} - (ints){{0}};")
-        lines += [
-            f'  __asm__("{prefix}vpdpbusd %2, %1, %0" : "+{kind}"({each.register})'
-            f' : "{kind}"(e), "{kind}"(b{v}));'
-            for v, each in enumerate(tile[row : row + vectors])
-        ]
+        for v, each in enumerate(tile[row : row + vectors]):
+            c, read = each.register, f'"{kind}"(e), "{kind}"(b{v})'
+            if multiply.adds:
+                lines.append(
+                    f'  __asm__("{multiply.instruction} %2, %1, %0" : "+{kind}"({c}) : {read});'
+                )
+                continue
+            text = f"{multiply.instruction} %3, %2, %1\\n\\tvpaddd %1, %0, %0"
+            lines.append(
+                f'  {{ uints t; __asm__("{text}" : "+{kind}"({c}), "=&{kind}"(t) : {read}); }}'
+            )
         lines.append("}")
     return lines
-
-
-def _pairs(instance: Instance, tile: list[Accumulator]) -> list[str]:
-    """A step by `vpmaddwd`: of each four bytes the even ones, then the odd ones, as pairs of 16 bits."""
-    vectors, lines = instance.params["NV"], _vectors(instance)
-    for v in range(vectors):
-        lines += [
-            f"const shorts o{v} = (shorts)b{v} >> 8;",
-            f"const shorts n{v} = (shorts)((ushorts)b{v} << 8) >> 8;",
-        ]
-    for row in range(0, len(tile), vectors):
-        # Opaque, or gcc 12 masks the number and broadcasts it twice: two more instructions a row.
-        lines += [
-            f"{{ uints e = (uints)({_word(tile[row])} - (ints){{0}});",
-            '  __asm__("" : "+x"(e));',
-        ]
-        for half, part in (("e & 0x00ff00ffu", "n"), ("(uints)((ushorts)e >> 8)", "o")):
-            lines.append(f"  {{ const uints half = {half}; uints t;")
-            for v, each in enumerate(tile[row : row + vectors]):
-                lines += [
-                    f'    __asm__("vpmaddwd %2, %1, %0" : "=x"(t) : "x"(half), "x"({part}{v}));',
-                    f"    {each.register} += t;",
-                ]
-            lines.append("  }")
-        lines.append("}")
-    return lines
-
-
-def _vectors(instance: Instance) -> list[str]:
-    """The step's vectors of B."""
-    return [
-        f"const ints b{v} = *(const intsmem *)(y + {v} * {stride('B', 4)});"
-        for v in range(instance.params["NV"])
-    ]
 
 
 def _word(each: Accumulator) -> str:
-    """The four bytes of A of a row."""
+    """32 bits of A of a row."""
     values = {name: at for name, at in each.values.items() if name != "v"}
     _, plus, rest = address(_element("A", _A), values).partition(" + ")
     return f"*(const word *)(x{plus}{rest})"
@@ -186,12 +196,11 @@ def _element(operand: str, iterators: tuple[str, ...]) -> Element:
     return Element(operand, tuple((Term((), name),) for name in iterators))
 
 
-def cycles(instance: Instance, *, has_dot: bool) -> float:
+def _cost(multiply: Multiply, instance: Instance) -> float:
     """The cost of a call: its steps at the pace of what binds them, then the tile's way to memory.
 
-    A `vpdpbusd` begins as often as a multiply-add, as `vpmaddwd` does, of which there are two for each
-    vector and step; these need as many additions, and bytes are taken apart: two instructions for a row,
-    three for a vector of B, on twice as many ports.
+    A multiplication begins as often as a multiply-add of f32; an addition that is one of its own has twice
+    as many ports as these.
     """
     machine, params = instance.machine, instance.params
     sizes = {**instance.sizes, **params}
@@ -200,11 +209,7 @@ def cycles(instance: Instance, *, has_dot: bool) -> float:
     accumulators, pace = rows * vectors, machine.fma.cycles(nbytes)
     load = rows * machine.loads.cycles(4) + vectors * machine.loads.cycles(nbytes)
     stream = vectors * nbytes / machine.l2.bandwidth
-    if has_dot:
-        busy, latency = accumulators * pace, machine.fma_latency
-    else:
-        busy = max(2 * accumulators * pace, (4 * accumulators + 2 * rows + 3 * vectors) * pace / 2)
-        latency = 2
+    latency = machine.fma_latency if multiply.adds else 1
     begin = 0 if instance.init == "zero" else 1
-    step = max(busy, load, stream, latency)
+    step = max(accumulators * pace, load, stream, latency)
     return machine.begin + steps * step + accumulators * (begin + 1)

@@ -6,36 +6,11 @@ each other in A: in blocks, as `choose-layout` makes them, or in rows. Weights a
 
 from __future__ import annotations
 
-from inarch.backends.c.microkernels._integer_tile import (
-    COMPUTES,
-    DTYPES,
-    EPILOGUE,
-    LAYOUT,
-    cycles,
-    integer_tile,
-)
-from inarch.microkernel import Instance, Microkernel
+from inarch.backends.c.microkernels._integer_tile import Multiply, integer_kernel
 
-
-def _generate(instance: Instance) -> str:
-    return integer_tile(instance, has_dot=True)
-
-
-def _cost(instance: Instance) -> float:
-    return cycles(instance, has_dot=True)
-
-
-MICROKERNEL = Microkernel(
-    computes=COMPUTES,
-    dtypes=DTYPES,
-    params={"P": range(1, 15), "Q": range(1, 29), "NV": range(1, 5), "VL": (8, 16)},
-    where=("VL * 4 <= VECTOR_BYTES", "P * Q * NV + NV + 1 < VECTOR_REGISTERS"),
-    layout=LAYOUT,
+MICROKERNEL = integer_kernel(
+    Multiply("ui8", "i8", "vpdpbusd", adds=True),
+    lanes=(8, 16),
     needs=("avx512vl", "avx512vnni"),
-    inits=("zero", "accumulate"),
-    epilogue=EPILOGUE,
-    contract=False,
-    generate=_generate,
-    cost=_cost,
-    doc=__doc__ or "",
+    doc=__doc__,
 )

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise import ElementwiseOp
 from inarch.dialects.graph.facts.zeros import keeps_zeros_along
-from inarch.dialects.graph.op import GraphOp, element_of, ints, shape_of
+from inarch.dialects.graph.op import GraphOp, element_of, ints, shape_of, tensor_dtype
 from inarch.dialects.graph.reduce import ReduceOp
 from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp
 from inarch.dialects.graph.windows.conv import ConvOp
@@ -27,8 +27,8 @@ from inarch.ir.types import f32
 MIN_RANK = 3
 """Batch, channels, and at least one spatial dimension."""
 
-FOUR = 4
-"""Bytes that a lane of i32 sums up at once."""
+_LANE = 4
+"""Bytes of a lane of i32: as many terms as it holds are summed up at once."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,12 @@ def _convolution(
     filled = outputs % lanes or (blocked and channels % lanes)
     if (filled or depthwise) and not all(isinstance(v.owner, ConstantOp) for v in op.operands[1:]):
         return None
-    if few and isinstance(op, ConvOp) and op.to is not None and channels % FOUR == 0:
+    if (
+        few
+        and isinstance(op, ConvOp)
+        and op.to is not None
+        and channels * tensor_dtype(op.x).nbytes % _LANE == 0
+    ):
         return Role(frozenset({0}), result=True)
     if not blocked and (not few or groups > 1):
         return None

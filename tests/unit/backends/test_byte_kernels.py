@@ -1,4 +1,4 @@
-"""Kernels of u8 by s8: what they say, on this CPU where it can; extremes in runs; and C without a warning."""
+"""Kernels of integers: what they say, on this CPU where it can; extremes in runs; and C without a warning."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import inarch
+from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError
 from inarch.machine.target import Target, native, parse
 from inarch.machine.toolchain import compile_library
@@ -16,13 +17,18 @@ from inarch.microkernel import Microkernel, instance_source, instantiate, member
 from inarch.microkernel.table import MICROKERNELS
 from inarch.verification import verify_family
 
-TARGETS = {"conv-u8s8-vnni": "x86-64-v4+avx512vnni", "conv-u8s8-avx2": "x86-64-v3"}
+TARGETS = {"conv-u8s8-vnni": "x86-64-v4+avx512vnni", "conv-s16-avx2": "x86-64-v3"}
 PRODUCT = """
-func.func @main(%x: tensor<5x{k}xui8>, %w: tensor<{k}x9xi8>) -> tensor<5x9xi32> {{
-  %0 = graph.matmul %x, %w to = i32 : tensor<5x{k}xui8>, tensor<{k}x9xi8> -> tensor<5x9xi32>
+func.func @main(%x: tensor<5x{k}x{a}>, %w: tensor<{k}x9x{b}>) -> tensor<5x9xi32> {{
+  %0 = graph.matmul %x, %w to = i32 : tensor<5x{k}x{a}>, tensor<{k}x9x{b}> -> tensor<5x9xi32>
   func.return %0 : tensor<5x9xi32>
 }}
 """
+EXTREMES = {
+    "conv-u8s8-vnni": ("ui8", 255, "i8", -128),
+    "conv-s16-avx2": ("i16", -(2**15), "i16", -(2**15)),
+}
+"""The dtypes of the operands, and their extremes: products of those of 16 bits wrap in i32, two by two."""
 
 
 def _here(name: str) -> Target:
@@ -60,15 +66,20 @@ def test_their_c_has_no_warning(name: str, init: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("terms", [4, 64, 1000])
-@pytest.mark.parametrize("weight", [-128, 127])
+@pytest.mark.parametrize("is_largest", [False, True])
 @pytest.mark.parametrize("name", TARGETS)
-def test_extremes_do_not_saturate(name: str, weight: int, terms: int, tmp_path: Path) -> None:
-    target = _here(name)
+def test_extremes_do_not_saturate(name: str, is_largest: bool, terms: int, tmp_path: Path) -> None:
+    target, (a, x, b, least) = _here(name), EXTREMES[name]
+    weight = -1 - least if is_largest else least
     path = tmp_path / "product.mlir"
-    path.write_text(PRODUCT.format(k=terms))
+    path.write_text(PRODUCT.format(k=terms, a=a, b=b))
     module = inarch.compile(path, target=str(target), microkernels=[name])
-    found = module(np.full((5, terms), 255, np.uint8), np.full((terms, 9), weight, np.int8))
-    np.testing.assert_array_equal(found, np.full((5, 9), 255 * weight * terms, np.int32))
+    left, right = (
+        np.full(shape, number, DTYPES[dtype].numpy)
+        for shape, number, dtype in (((5, terms), x, a), ((terms, 9), weight, b))
+    )
+    wanted = np.full((5, 9), x * weight * terms, np.int64).astype(np.int32)
+    np.testing.assert_array_equal(module(left, right), wanted)
 
 
 def test_what_is_written_is_signed() -> None:

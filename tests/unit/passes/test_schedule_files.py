@@ -15,6 +15,7 @@ from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.keep import is_kept
 from inarch.driver.compiler import import_model, lower
 from inarch.ir.text import parse_module, print_module
+from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.schedule.apply_schedule import read_schedule
 from inarch.passes.schedule.language.script import parse_schedule, run_schedule
 from inarch.testing import check_semantics
@@ -227,9 +228,7 @@ def test_a_wrong_text_is_refused_where_it_is_wrong(schedule: str, message: str) 
         (
             'at "dense": use-kernel gem-f32',
             "s:1:13: error: use-kernel at \"dense\": no microkernel 'gem-f32'; did you mean "
-            "'gemv-f32'? Known: conv-f32, conv-f32-bf16, conv-f32-f16, conv-first-f32, "
-            "conv-u8s8-avx2, conv-u8s8-vnni, depthwise-f32, gemm-f32, gemm-f32-bf16, gemm-f32-f16, "
-            "gemv-f32, gemv-rows-f32, outer-f32",
+            f"'gemv-f32'? Known: {', '.join(sorted(MICROKERNELS))}",
         ),
         (
             'at "neg"[1]: use-kernel gemm-f32',

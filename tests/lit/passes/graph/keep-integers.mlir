@@ -1,7 +1,7 @@
 // RUN: inarch-opt %s --split-input-file -p keep-integers --remarks 2>&1 | filecheck %s
 
 // The zero point of the image is in the bias, and in what pads; the scale of the result is in the factor.
-builtin.module attributes {inarch.target = "x86-64-v3"} {
+builtin.module attributes {inarch.target = "x86-64-v4+avx512vnni"} {
   func.func @convolution(%q: tensor<1x4x5x5xui8>) -> tensor<1x2x5x5xui8> {
     %sx = graph.constant dense<5.000000e-01> : tensor<f32>
     %zx = graph.constant dense<3> : tensor<ui8>
@@ -33,7 +33,7 @@ builtin.module attributes {inarch.target = "x86-64-v3"} {
 
 // -----
 
-// No kernel has a depthwise convolution, nor terms that are no fours: f32 holds the same sums, by the algorithm that does not round.
+// No kernel has a depthwise convolution, whatever integers it takes: f32 holds the same sums, by the algorithm that does not round.
 builtin.module attributes {inarch.target = "x86-64-v3"} {
   func.func @depthwise(%q: tensor<1x2x5x5xui8>) -> tensor<1x2x3x3xf32> {
     %sx = graph.constant dense<5.000000e-01> : tensor<f32>
@@ -54,7 +54,7 @@ builtin.module attributes {inarch.target = "x86-64-v3"} {
 // -----
 
 // Signed activations are flipped; a zero point that is known at run time only is a product with sums of weights.
-builtin.module attributes {inarch.target = "x86-64-v3"} {
+builtin.module attributes {inarch.target = "x86-64-v4+avx512vnni"} {
   func.func @products(%a: tensor<2x4xi8>, %b: tensor<2x4xui8>, %zb: tensor<ui8>) -> (tensor<2x3xi32>, tensor<2x3xi32>) {
     %one = graph.constant dense<1> : tensor<i32>
     %w = graph.constant dense<3> : tensor<4x3xi8>
@@ -76,6 +76,49 @@ builtin.module attributes {inarch.target = "x86-64-v3"} {
 // CHECK:       %[[Z:.*]] = graph.cast %zb to i32
 // CHECK:       graph.mul %{{.*}}, %[[Z]]
 // CHECK:       graph.sub %[[Q]]
+
+// -----
+
+// A third more channels of zeros make fours. With kernels of 16 bits, these are the bytes less their zero point, made once, for all that dequantizes them.
+builtin.module attributes {inarch.target = "x86-64-v4+avx512vnni"} {
+  func.func @fours(%q: tensor<1x3x5x5xui8>) -> tensor<1x2x5x5xf32> {
+    %s = graph.constant dense<5.000000e-01> : tensor<f32>
+    %w = graph.constant dense<2> : tensor<2x3x3x3xi8>
+    %x = graph.dequantize %q scale %s : tensor<1x3x5x5xui8>, tensor<f32> -> tensor<1x3x5x5xf32>
+    %y = graph.dequantize %w scale %s : tensor<2x3x3x3xi8>, tensor<f32> -> tensor<2x3x3x3xf32>
+    %0 = graph.conv %x, %y strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x3x5x5xf32>, tensor<2x3x3x3xf32> -> tensor<1x2x5x5xf32>
+    func.return %0 : tensor<1x2x5x5xf32>
+  }
+}
+// CHECK-LABEL: @fours
+// CHECK:       %[[W:.*]] = graph.constant dense_resource<quantized> : tensor<2x4x3x3xi8>
+// CHECK-NEXT:  %[[X:.*]] = graph.pad %q low = [0, 0, 0, 0] high = [0, 1, 0, 0] value = 0.0
+// CHECK-NEXT:  graph.conv %[[X]], %[[W]] strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 to = i32
+
+// -----
+
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  func.func @sixteen(%f: tensor<1x2x5x5xf32>) -> (tensor<1x2x5x5xf32>, tensor<1x2x5x5xf32>) {
+    %s = graph.constant dense<5.000000e-01> : tensor<f32>
+    %z = graph.constant dense<3> : tensor<ui8>
+    %w = graph.constant dense<2> : tensor<2x2x3x3xi8>
+    %q = graph.quantize %f scale %s zero %z to ui8 : tensor<1x2x5x5xf32>, tensor<f32>, tensor<ui8> -> tensor<1x2x5x5xui8>
+    %x = graph.dequantize %q scale %s zero %z : tensor<1x2x5x5xui8>, tensor<f32>, tensor<ui8> -> tensor<1x2x5x5xf32>
+    %y = graph.dequantize %w scale %s : tensor<2x2x3x3xi8>, tensor<f32> -> tensor<2x2x3x3xf32>
+    %0 = graph.conv %x, %y strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x2x5x5xf32>, tensor<2x2x3x3xf32> -> tensor<1x2x5x5xf32>
+    %1 = graph.relu %x : tensor<1x2x5x5xf32> -> tensor<1x2x5x5xf32>
+    func.return %0, %1 : tensor<1x2x5x5xf32>, tensor<1x2x5x5xf32>
+  }
+}
+// CHECK-LABEL: @sixteen
+// CHECK:       %[[Q:.*]] = graph.quantize %f
+// CHECK-NEXT:  %[[C:.*]] = graph.cast %[[Q]] to i16
+// CHECK-NEXT:  %[[Z:.*]] = graph.constant dense<3> : tensor<i16>
+// CHECK-NEXT:  %[[X:.*]] = graph.sub %[[C]], %[[Z]]
+// CHECK-NEXT:  %[[D:.*]] = graph.dequantize %[[X]] scale %{{.*}} : tensor<1x2x5x5xi16>
+// CHECK-NEXT:  %[[W:.*]] = graph.constant dense_resource<quantized{{.*}}> : tensor<2x2x3x3xi16>
+// CHECK-NEXT:  graph.conv %[[X]], %[[W]] strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 to = i32
+// CHECK:       graph.relu %[[D]]
 
 // -----
 
