@@ -8,6 +8,7 @@
 - It looks for the best value and where it is, in lanes: `write/arg_reduce.py`.
 - It writes at indices that are read: point by point, as they stand.
 - Its points are by themselves, and call exp, log ...: in strips of vectors, `write/strips.py`.
+- They are short rows of numbers of several widths: several rows at once, `write/joined.py`.
 A mode that none of them obeys is an error (`passes/loop/nests/modes.py`). What is serial the C compiler may
 unroll and vectorise as it likes.
 """
@@ -25,6 +26,7 @@ from inarch.backends.c.plan.linear import Loop, LoopNest, loop_nest
 from inarch.backends.c.text import comment
 from inarch.backends.c.write.arg_reduce import arg_form, emit_arg_reduction
 from inarch.backends.c.write.blocked import Blocks
+from inarch.backends.c.write.joined import emit_joined, joined_rows
 from inarch.backends.c.write.loops import open_and_pick, open_loops, used_reads, write_guards
 from inarch.backends.c.write.scan import emit_scan
 from inarch.backends.c.write.scope import Scope, Values, initial_text
@@ -65,6 +67,7 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     inner = nest.loops[nest.first_inner :]
     transpose, searched = transpose_of(op, nest), arg_form(op, nest)
     lanes = strip_lanes(op, nest, scope.unit.vector_bytes)
+    joined = joined_rows(op, nest, scope.unit.vector_bytes)
     if transpose is not None:
         emit_transpose(transpose, nest, scope)
     elif scatters(op):
@@ -77,6 +80,8 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
         emit_arg_reduction(op, nest, searched, scope)
     elif lanes is not None:
         emit_strips(op, nest, lanes, scope)
+    elif joined is not None:
+        emit_joined(op, nest, joined, scope)
     elif any(loop.mode != "serial" for loop in inner):
         _check_no_lanes(op, inner)
         emit_tile(op, nest, scope)
