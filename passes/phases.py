@@ -21,6 +21,7 @@ PHASES = {
         "decompose-composites",
         "scale-last",
         "share-batches",
+        "lower-precision",
         "keep-weights",
         "fold-constants",
         "gather-first",

@@ -109,6 +109,12 @@ FLAGS: Mapping[str, Flag] = {
         "with a proved error bound that is no larger; fast, also those with a statistical bound",
         {"default": "bounded", "metavar": "strict|bounded|fast"},
     ),
+    "precision": Flag(
+        "--precision",
+        "what products and convolutions of f32 may round their factors to: bf16 or f16, half of the weights; "
+        "sums, and all else, are in f32 (default)",
+        {"default": "f32", "metavar": "f32|bf16|f16"},
+    ),
     "measure": Flag(
         "--no-measure",
         "estimate what calls of kernels take that state no cost (default: measure them, once on each "

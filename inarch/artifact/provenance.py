@@ -44,6 +44,8 @@ class Provenance:
     flags: tuple[str, ...] = ()
     numerics: str = ""
     """The policy by which algorithms were chosen."""
+    precision: str = ""
+    """What factors may have been rounded to; empty: nothing."""
     algorithms: tuple[tuple[str, int], ...] = ()
     """The chosen algorithms other than direct, and the number of ops of each."""
     metadata: tuple[tuple[str, str], ...] = ()
@@ -146,6 +148,7 @@ class _Compiler:
 @dataclass(frozen=True)
 class _Numerics:
     policy: str = ""
+    precision: str = ""
     algorithms: Mapping[str, Size] = field(default_factory=dict[str, int])
 
 
@@ -174,6 +177,7 @@ def provenance(top: Value) -> Provenance:
         compiler=compiler.version,
         flags=(*compiler.flags, *compiler.kernel_flags),
         numerics=said.numerics.policy,
+        precision=said.numerics.precision,
         algorithms=tuple(said.numerics.algorithms.items()),
         metadata=tuple(said.metadata.items()),
         said=tuple(source.metadata.items()),

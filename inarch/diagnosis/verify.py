@@ -41,7 +41,7 @@ _NOBODY = "--dump-regions: expected a backend; name one with --backend"
 
 _IMPORTED = (
     "dims", "shapes", "values", "target", "name", "microkernels", "without", "measure",
-    "algorithms", "numerics",
+    "algorithms", "numerics", "precision",
 )  # fmt: skip
 """Keywords of a compilation that say what is read."""
 

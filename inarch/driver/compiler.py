@@ -46,7 +46,9 @@ from inarch.ir.target import (
     DEMANDED,
     ESTIMATED,
     MACHINE,
+    PRECISION,
     WITHOUT,
+    checked_precision,
     demanded_kernels,
     machine_of,
     set_machine,
@@ -383,6 +385,8 @@ def _set_wishes(module: ModuleOp, chosen: Options) -> None:
         module.attributes[ASKED] = ArrayAttr(asked)
     if chosen.numerics != Options().numerics:
         module.attributes[NUMERICS] = StringAttr(checked_policy(chosen.numerics))
+    if chosen.precision != Options().precision:
+        module.attributes[PRECISION] = StringAttr(checked_precision(chosen.precision))
     if not chosen.measure:
         module.attributes[ESTIMATED] = UnitAttr()
     if chosen.schedule is not None:

@@ -42,6 +42,7 @@ class Settings(TypedDict, total=False):
     without: Sequence[str]
     algorithms: Sequence[str]
     numerics: str
+    precision: str
     measure: bool
     records: Sequence[str | Path]
     schedule: str | Path | None
@@ -119,6 +120,8 @@ class Options:
     numerics: str = "bounded"
     """Which algorithms the compiler may choose: `strict`, the ops' own; `bounded`, also algorithms with a
     proved error bound that is no larger; `fast`, also algorithms with a statistical bound."""
+    precision: str = field(default="f32", metadata=_KEYED)
+    """What products and convolutions of f32 may round their factors to: `bf16` or `f16`. Sums are in f32."""
     measure: bool = True
     """Calls of kernels that state no cost are measured, once on each machine; else they are estimated."""
     records: Sequence[str | Path] = ()

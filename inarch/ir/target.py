@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from inarch.core.arguments import checked_threads
-from inarch.core.errors import UsageError
+from inarch.core.errors import UsageError, unknown
 from inarch.ir.functions import error_at
 from inarch.machine.machine import Machine
 from inarch.machine.machine_file import MACHINES, machine_from, table_of
@@ -38,7 +38,11 @@ THREADS = "inarch.threads"
 DEMANDED = "inarch.microkernels"
 WITHOUT = "inarch.without"
 ESTIMATED = "inarch.estimated"
+PRECISION = "inarch.precision"
 GENERIC = "generic"
+
+PRECISIONS = ("f32", "bf16", "f16")
+"""What products and convolutions of f32 may round their factors to; sums are in f32."""
 
 
 def target_name(module: ModuleOp) -> str | None:
@@ -116,6 +120,20 @@ def _value(attribute: Attribute) -> Any:
     if isinstance(attribute, IntegerAttr | FloatAttr):
         return attribute.value.data  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     return attribute.data if isinstance(attribute, StringAttr) else attribute
+
+
+def precision_of(module: ModuleOp) -> str:
+    """What factors may be rounded to. Raises InarchError for what is none of `PRECISIONS`."""
+    said = module.attributes.get(PRECISION)
+    return "f32" if said is None else checked_precision(_value(said))
+
+
+def checked_precision(name: object) -> str:
+    """Raises UsageError for a precision that there is none of."""
+    if name not in PRECISIONS:
+        raise UsageError(unknown("precision", str(name), PRECISIONS).message)
+    assert isinstance(name, str)
+    return name
 
 
 def demanded_kernels(module: ModuleOp) -> list[str]:

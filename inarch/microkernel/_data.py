@@ -91,6 +91,9 @@ class Microkernel:
     that sums products. Ours say where they mean that, as their epilogues are operators of the model."""
     adds_in_blocks: bool = False
     """Whether one call adds up any number of floats without losing digits: in blocks, and not in a chain."""
+    flushes: bool = False
+    """Whether denormals are 0 to the code: as operands, and as products and sums of floats. It is used only
+    where a lower precision is asked for (`--precision`)."""
     epilogue: Sequence[str] = ()
     """Functions of `inarch.meaning` that `generate` accepts in `Instance.finish`; none: no epilogue."""
     inits: Sequence[Init] = ("accumulate",)

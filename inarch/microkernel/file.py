@@ -199,6 +199,12 @@ def _table(read: Callable[[object], Any]) -> Callable[[object], dict[str, Any]]:
     return table
 
 
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
 def _sizes(value: object) -> tuple[int, ...] | range:
     """`[8, 16]`, or `"1..8"`."""
     if isinstance(value, str):
@@ -234,6 +240,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[object], Any]]] = {
     "libraries": _TEXTS,
     "cflags": _TEXTS,
     "inits": _TEXTS,
+    "flushes": ("true or false", _switch),
     "cost": ("a number of cycles", _number),
     "doc": _TEXT,
     "license": _TEXT,

@@ -26,6 +26,7 @@ def identity_of(instance: Instance) -> str:
                 tuple(kernel.libraries),
                 tuple(kernel.cflags),
                 kernel.contract,
+                kernel.flushes,
                 sorted(kernel.align.items()),
             )
         ),

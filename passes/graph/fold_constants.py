@@ -23,7 +23,7 @@ from inarch.ir.passes import Pass
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.passes.graph._dead import erase_dead
 
-SMALL_BYTES = 1 << 20
+_SMALL_BYTES = 1 << 20
 """Results up to this size are always folded; larger ones only when they do not grow the weights."""
 
 MOST_POINTS = 1 << 26
@@ -59,7 +59,12 @@ def _is_foldable(op: GraphOp) -> bool:
     if op.reference_points() > MOST_POINTS:
         return False
     result = sum(_nbytes(value) for value in op.results)
-    return result <= max(SMALL_BYTES, sum(_nbytes(value) for value in op.operands))
+    return result <= max(_SMALL_BYTES, sum(_nbytes(value) for value in op.operands))
+
+
+def is_small(value: SSAValue) -> bool:
+    """Whether its size does not count: such constants may grow to it."""
+    return _nbytes(value) <= _SMALL_BYTES
 
 
 def _nbytes(value: SSAValue) -> int:

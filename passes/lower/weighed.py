@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
+from inarch.ir.target import PRECISIONS, precision_of
 from inarch.passes.lower.algorithm import DIRECT, policy_of
 
 
@@ -39,11 +40,13 @@ class Algorithms:
 
 
 def numerics_of(module: ModuleOp, report: Algorithms | None) -> dict[str, object]:
-    """For the manifest: the policy, and the number of ops by algorithm, without direct."""
+    """For the manifest: the policy, the precision, and the number of ops by algorithm, without direct."""
     taken = Counter(weighed[0].name for _, weighed in (report.found if report else ()))
     del taken[DIRECT]
     algorithms = {"algorithms": dict(sorted(taken.items()))} if taken else {}
-    return {"numerics": {"policy": policy_of(module), **algorithms}}
+    precision = precision_of(module)
+    lower = {} if precision == PRECISIONS[0] else {"precision": precision}
+    return {"numerics": {"policy": policy_of(module), **lower, **algorithms}}
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,13 @@ from inarch.ir.report.facts import facts_of
 from inarch.ir.target import (
     DEMANDED,
     MACHINE,
+    PRECISION,
     TARGET,
     WITHOUT,
     demanded_kernels,
     excluded_kernels,
     machine_of,
+    precision_of,
     target_of,
 )
 from inarch.machine.machine_file import machine_text
@@ -32,7 +34,7 @@ from inarch.passes.tensorize.keep.record import Store, checked_candidate_of, dec
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate
-from inarch.passes.tensorize.weigh.family import Family
+from inarch.passes.tensorize.weigh.family import FLUSHES, Family
 from inarch.passes.tensorize.weigh.made import Maker
 from inarch.passes.tensorize.weigh.nest import multiply_adds_in, nest_cycles
 from inarch.passes.tuned import Tuned, TunedWay, address_of
@@ -162,14 +164,25 @@ def chooser_of(
     target, machine = target_of(module), machine_of(module)
     own = {name: one for name, one in templates.items() if name in asked}
     families, unusable = families_of(names, wanted, target, machine)
+    precision = precision_of(module)
+    if precision == "f32":
+        families = _keeping_denormals(families, demanded)
     wishes = [str(one) for one in wanted]
-    context = repr((names, sorted(own), wishes, str(target), machine_text(machine)))
+    context = repr((names, sorted(own), wishes, str(target), machine_text(machine), precision))
     maker = Maker(own, target, machine)
     others = {name for name, _ in MICROKERNELS.foreign()}
     guests = frozenset(one.pattern.name for one in families if one.members) & {*demanded, *others}
     return Chooser(
         families, maker, demanded, usable, kept, measure, context, names, unusable, guests, tuned
     )
+
+
+def _keeping_denormals(families: Sequence[Family], demanded: Sequence[str]) -> list[Family]:
+    """Those to which denormals are 0 have no members. Raises UsageError where one is demanded."""
+    for one in families:
+        if one.pattern.kernel.flushes and one.pattern.name in demanded:
+            raise UsageError(f"microkernel '{one.pattern.name}': {FLUSHES}")
+    return [one.having([], "none") if one.pattern.kernel.flushes else one for one in families]
 
 
 def _left_out(module: ModuleOp, demanded: Sequence[str]) -> list[str]:
@@ -208,7 +221,9 @@ class Prices:
     def of(context: Context, module: ModuleOp) -> Prices:
         """For the module's target and machine; decisions of other compilations are not searched for again."""
         facts = facts_of(context)
-        said = [module.attributes.get(name) for name in (TARGET, MACHINE, DEMANDED, WITHOUT)]
+        said = [
+            module.attributes.get(name) for name in (TARGET, MACHINE, DEMANDED, WITHOUT, PRECISION)
+        ]
         asked, known = (*said, *MICROKERNELS, *TEMPLATES), facts.get(Prices)
         if known is not None and known.asked == asked:
             return known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from inarch.core.errors import InarchError, UsageError, unknown
@@ -52,7 +51,7 @@ def _only(family: Family, asked: Demanded) -> Family:
     members = [member for member in family.members if asked.has(member)]
     if not members:
         raise UsageError(f"'{asked}': the kernel has no such member on target '{family.target}'")
-    return replace(family, members=members, only=str(asked), _cycles={}, _fitting={}, _allowed={})
+    return family.having(members, str(asked))
 
 
 def _family(name: str, target: Target, machine: Machine, *, is_optional: bool) -> Family:

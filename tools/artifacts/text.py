@@ -97,12 +97,13 @@ def _provenance(manifest: Manifest) -> Generator[str]:
 
 
 def _numerics(programs: Sequence[Manifest]) -> Generator[str]:
-    """The policy and the algorithms, of each target where they differ."""
+    """The policy, the precision and the algorithms, of each target where they differ."""
     texts: dict[str, list[str]] = {}
     for program in programs:
         found = program.provenance
         taken = [f"{name} of {count} op{'s' * (count != 1)}" for name, count in found.algorithms]
-        texts.setdefault(", ".join([found.numerics, *taken]), []).append(program.target)
+        lower = [f"factors of {found.precision}"] if found.precision else []
+        texts.setdefault(", ".join([found.numerics, *lower, *taken]), []).append(program.target)
     for text, targets in texts.items():
         whose = f" ({', '.join(targets)})" if len(texts) > 1 else ""
         if text:

@@ -79,7 +79,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="with --profile: also write what ran when as a trace, which ui.perfetto.dev opens",
     )
-    add_options(parser, *BACKENDS, "schedule", "algorithms", "numerics")
+    add_options(parser, *BACKENDS, "schedule", "algorithms", "numerics", "precision")
     parser.add_argument(
         "--threads",
         type=lambda text: [at_least_one(each) for each in text.split(",")],

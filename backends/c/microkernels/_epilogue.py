@@ -59,6 +59,15 @@ class Tile:
     """The operand that the kernel writes, at the meaning's indices."""
 
 
+def begin_lines(tile: Tile, init: str) -> list[str]:
+    """Declares the accumulators: zero, or what C holds."""
+    return [
+        f"    vec {each.register} = "
+        + ("{0};" if init == "zero" else f"*(const mem *)({address(tile.written, each.values)});")
+        for each in tile.accumulators
+    ]
+
+
 def finish_lines(instance: Instance, tile: Tile, *, is_full: bool = False) -> list[str]:
     """The statements, of one level of indentation; they know the types `vec` and `mem`.
 

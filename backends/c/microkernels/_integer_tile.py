@@ -1,12 +1,12 @@
-"""Kernels of a contraction of integers whose output tile of i32 lives in vector registers.
+"""Kernels of a contraction of narrow numbers whose output tile of i32 or f32 lives in vector registers.
 
     C[rows, v, l] += i32(A[rows, steps, j]) * i32(B[steps, v, l, j])    j in 4 bytes, or 2 of 16 bits
 
 A step takes neighbours of A and of B at once: 32 bits of A in all lanes, and a vector of B that has 32 bits
 for each lane. With VNNI that is one `vpdpbusd` of bytes: four products, exact, are added to a lane. Of 16
 bits `vpmaddwd` makes two products and adds them up, which `vpaddd` adds to a lane. Sums wrap, as those of i32
-do. (`vpmaddubsw` adds two products of bytes in 16 bits, and saturates there.) So every kernel here has the
-same sums, bit for bit.
+do. (`vpmaddubsw` adds two products of bytes in 16 bits, and saturates there.) So every kernel of integers has
+the same sums, bit for bit. Of bf16 `vdpbf16ps` adds two products to a lane of f32; to it denormals are 0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from functools import partial
 from itertools import product
 from math import prod
 
-from inarch.backends.c.microkernels._epilogue import Accumulator, address, stride
+from inarch.backends.c.microkernels._epilogue import (
+    EPILOGUE,
+    Accumulator,
+    Tile,
+    address,
+    begin_lines,
+    finish_lines,
+    stride,
+)
 from inarch.backends.c.microkernels._function import function_text
 from inarch.core.dtypes import DTYPES
 from inarch.meaning import Apply, Element, Expression, Number, Term
@@ -26,7 +34,8 @@ _EPILOGUE = ("add",)
 """A bias, in the units of the sums."""
 
 _A = ("p", "q", "c", "r", "s", "i", "j")
-_C = ("p", "q", "v", "l")
+_C = Element("C", tuple((Term((), name),) for name in ("p", "q", "v", "l")))
+_SIZES = {"p": "P", "q": "Q", "v": "NV"}
 _STEPS = {"c": "CB", "r": "R", "s": "S", "i": "CI"}
 """The reductions, outermost first, but that of the four of a step."""
 _NOMINAL = 16
@@ -43,6 +52,8 @@ class Multiply:
     instruction: str
     adds: bool
     """Whether it adds them to the accumulator, too."""
+    total: str = "i32"
+    """The dtype of the sum."""
 
     @property
     def terms(self) -> int:
@@ -54,13 +65,14 @@ def integer_kernel(
     multiply: Multiply, *, lanes: tuple[int, ...], needs: tuple[str, ...], doc: str | None
 ) -> Microkernel:
     """A convolution of channels in blocks; a product of matrices is one with `P = CB = R = S = 1`."""
-    terms = multiply.terms
+    terms, total = multiply.terms, multiply.total
     # A vector of 32 bits of A, those of B, and of what is not added by itself the products.
     registers = "P * Q * NV + NV + 1" if multiply.adds else "P * Q * NV + NV + 2"
     return Microkernel(
         computes="for p in P, q in Q, v in NV, l in VL, c in CB, r in R, s in S, i in CI, "
-        f"j in {terms}: C[p, q, v, l] += i32(A[p, q, c, r, s, i, j]) * i32(B[c, r, s, i, v, l, j])",
-        dtypes={"A": multiply.a, "B": multiply.b, "C": "i32"},
+        f"j in {terms}: "
+        f"C[p, q, v, l] += {total}(A[p, q, c, r, s, i, j]) * {total}(B[c, r, s, i, v, l, j])",
+        dtypes={"A": multiply.a, "B": multiply.b, "C": total},
         params={"P": range(1, 15), "Q": range(1, 29), "NV": range(1, 5), "VL": lanes},
         where=("VL * 4 <= VECTOR_BYTES", f"{registers} <= VECTOR_REGISTERS"),
         # B is packed; of A the terms of a step are neighbours, wherever they are.
@@ -71,8 +83,9 @@ def integer_kernel(
         },
         needs=needs,
         inits=("zero", "accumulate"),
-        epilogue=_EPILOGUE,
+        epilogue=_EPILOGUE if total == "i32" else EPILOGUE,
         contract=False,
+        flushes=total == "f32",
         generate=partial(_generate, multiply),
         cost=partial(_cost, multiply),
         doc=doc or "",
@@ -87,17 +100,22 @@ def _generate(multiply: Multiply, instance: Instance) -> str:
             product(range(params["P"]), range(params["Q"]), range(params["NV"]))
         )
     ]
-    places = [address(_element("C", _C), each.values) for each in tile]
+    step = _step(multiply, instance, tile)
+    if multiply.total == "f32":
+        written = Tile(tile, {name: params[_SIZES[name]] for name in "pqv"}, params["VL"], "l", _C)
+        begin = begin_lines(written, instance.init)
+        end = finish_lines(instance, written, is_full=True)
+        return function_text(instance, params["VL"], [*begin, *_loops(multiply, step), *end])
+    places = [address(_C, each.values) for each in tile]
     first = "{0}" if instance.init == "zero" else "(uints)*(const intsmem *)({})"
     begin = [
         f"    uints {each.register} = {first.replace('({})', f'({place})')};"
         for each, place in zip(tile, places, strict=True)
     ]
-    end: list[str] = []
+    end = list[str]()
     for each, place in zip(tile, places, strict=True):
         finished = _finished(instance, instance.finish, each, end)
         end.append(f"    *(intsmem *)({place}) = (ints)({finished});")
-    step = _step(multiply, instance, tile)
     return function_text(instance, params["VL"], [*begin, *_loops(multiply, step), *end])
 
 

@@ -21,6 +21,7 @@ from inarch.backends.c.microkernels._epilogue import (
     Accumulator,
     Tile,
     address,
+    begin_lines,
     finish_lines,
     stride,
 )
@@ -83,7 +84,7 @@ def register_tile(instance: Instance, contraction: Contraction) -> str:
     stored = DTYPES[instance.kernel.dtypes["B"]]
     writer = _Writer(contraction, sizes, tile, instance.machine, stored)
     body = [
-        *writer.begin(instance.init),
+        *begin_lines(tile, instance.init),
         *writer.prefetch_late(instance),
         *writer.reduce(0, "A", "B"),
         *finish_lines(instance, tile, is_full=True),
@@ -129,14 +130,6 @@ class _Writer:
     machine: Machine
     stored: DType
     """Of B, which is multiplied in f32."""
-
-    def begin(self, init: str) -> list[str]:
-        """Declares the accumulators: zero, or what C holds."""
-        return [
-            f"    vec {each.register} = "
-            + ("{0};" if init == "zero" else f"*(const mem *)({self._at_c(each)});")
-            for each in self.tile.accumulators
-        ]
 
     def prefetch_late(self, instance: Instance) -> list[str]:
         """To the first level, what the epilogue reads at each row: a residual, which comes from far.
@@ -287,9 +280,6 @@ class _Writer:
             lines.append(f"{pad}    {{ const vec e = {read} - (vec){{0}}; {updates}{used} }}")
         lines += [f"{pad}    {use(f'b{v}', lanes)}" for v in range(count) if rows > 1]
         return [*lines, f"{pad}}}"]
-
-    def _at_c(self, each: Accumulator) -> str:
-        return address(self.tile.written, each.values)
 
     def _stride(self, operand: str, iterator: str) -> str:
         dimensions = self.contraction.a if operand == "A" else self.contraction.b

@@ -12,7 +12,7 @@ from inarch.backends.c.microkernels._epilogue import (
     EPILOGUE,
     Accumulator,
     Tile,
-    address,
+    begin_lines,
     finish_lines,
 )
 from inarch.backends.c.microkernels._function import function_text, multiply_add
@@ -45,11 +45,7 @@ def _generate(instance: Instance) -> str:
         written,
     )
     lines = [f"    vec c_{c}_{v} = {{0}};" for c in range(1, _CHAINS) for v in range(vectors)]
-    for each in tile.accumulators:
-        held = f"*(const mem *)({address(written, each.values)})"
-        lines.append(
-            f"    vec {each.register} = {held if instance.init == 'accumulate' else '{0}'};"
-        )
+    lines += begin_lines(tile, instance.init)
     sums = [LongSum(f"c_0_{v}", f"h_{v}", f"l_{v}", DTYPES["f32"], "vec") for v in range(vectors)]
     together = [f"c_0_{v} += c_{c}_{v};" for c in range(1, _CHAINS) for v in range(vectors)]
     again = [f"c_{c}_{v} = (vec){{0}};" for c in range(1, _CHAINS) for v in range(vectors)]

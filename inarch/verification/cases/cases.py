@@ -215,7 +215,7 @@ def _case(
         *(s for o in operands for s in o.strides),
         *(sizes[n] for n in free_sizes(instance.meaning)),
     )
-    outcome = expected(bound, arrays)
+    outcome = expected(bound, arrays, flushes=instance.kernel.flushes)
     return Case(dict(sizes), kind, arrangement, tuple(operands), numbers, outcome, box)
 
 

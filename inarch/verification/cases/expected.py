@@ -41,12 +41,32 @@ class Whole(OfKernel):
         return replace(made, error=error, roundings=roundings)
 
 
-def expected(meaning: Meaning, arrays: Mapping[str, Array]) -> Expected:
+class Flushing(OfKernel):
+    """The same of a kernel to which denormals are 0: as operands, and as results."""
+
+    @property
+    def least(self) -> float:
+        return self.SLACK * float_limits(self.dtype).normal
+
+    @classmethod
+    def exact(cls, array: Array) -> Bounded:
+        found = super().exact(array)
+        is_lost = found.is_float and found.magnitude < float_limits(found.dtype).normal
+        return replace(found, error=np.where(is_lost, found.magnitude, found.error))
+
+    def add(self, other: Bounded, sign: int = 1) -> Bounded:
+        found = super().add(other, sign)
+        return replace(found, error=found.error + self.least) if found.is_float else found
+
+
+def expected(meaning: Meaning, arrays: Mapping[str, Array], *, flushes: bool = False) -> Expected:
     """The written operand, for `arrays` by operand, it with what it holds before. No size is free.
 
+    `flushes`: denormals may be 0.
     A bound is infinite where a sum may overflow in one order and not in another, or rounding decides a sign.
     """
     kind = Whole if _is_exact(meaning) and _are_whole(arrays) else OfKernel
+    kind = Flushing if flushes and kind is OfKernel else kind
     found = evaluate(meaning, arrays, Bounds(kind))
     return Expected(found.value, found.value, np.asarray(found.total))
 

@@ -23,7 +23,7 @@ from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
-from inarch.ir.target import DEMANDED, ESTIMATED, WITHOUT
+from inarch.ir.target import DEMANDED, ESTIMATED, PRECISION, WITHOUT
 from inarch.passes.graph.layout.roles import elements
 from inarch.passes.lower.trial import lower_trial
 from inarch.passes.partition.cut.alone import alone
@@ -85,7 +85,7 @@ class Guests:
         self, ops: Sequence[Operation], first: Iterable[ModulePass]
     ) -> tuple[Prices, list[NestOp]]:
         module, context = alone(self.module, ops), new_context()
-        for name in (DEMANDED, WITHOUT, ESTIMATED):
+        for name in (DEMANDED, WITHOUT, ESTIMATED, PRECISION):
             if name in self.module.attributes:
                 module.attributes[name] = self.module.attributes[name]
         store, own = store_of(self.context), store_of(context)

@@ -37,13 +37,13 @@ class Contraction:
         return Contraction(self.b, self.a, self.batch, self.columns, self.rows, self.reductions)
 
 
-def match_contraction(nest: NestOp, *, or_integers: bool = False) -> Contraction | None:
+def match_contraction(nest: NestOp, *, or_narrow: bool = False) -> Contraction | None:
     """`nest` as a contraction of floats, or None when its body is anything but `acc + a * b`.
 
-    None, too, where an index is read: of such an operand the map does not say how it moves. `or_integers`:
-    or one of integers, which are widened to those of the sum.
+    None, too, where an index is read: of such an operand the map does not say how it moves. `or_narrow`: or
+    one of integers, or of floats, that are widened to those of the sum.
     """
-    factors = _factors(nest) or (_integers(nest) if or_integers else None)
+    factors = _factors(nest) or (_narrow(nest) if or_narrow else None)
     if factors is None or not nest.has_reduction or isinstance(nest.writes.data[0].init, NoneAttr):
         return None
     a, b = factors
@@ -68,15 +68,16 @@ def _factors(nest: NestOp) -> tuple[int, int] | None:
     return _multiplied(nest, arith.AddfOp, arith.MulfOp, ())
 
 
-def _integers(nest: NestOp) -> tuple[int, int] | None:
-    return _multiplied(nest, arith.AddiOp, arith.MuliOp, (arith.ExtSIOp, arith.ExtUIOp))
+def _narrow(nest: NestOp) -> tuple[int, int] | None:
+    whole = _multiplied(nest, arith.AddiOp, arith.MuliOp, (arith.ExtSIOp, arith.ExtUIOp))
+    return whole or _multiplied(nest, arith.AddfOp, arith.MulfOp, (arith.ExtFOp,))
 
 
 def _multiplied(
     nest: NestOp,
     add: type[arith.AddfOp | arith.AddiOp],
     multiply: type[arith.MulfOp | arith.MuliOp],
-    widen: tuple[type[arith.ExtSIOp | arith.ExtUIOp], ...],
+    widen: tuple[type[arith.ExtSIOp | arith.ExtUIOp | arith.ExtFOp], ...],
 ) -> tuple[int, int] | None:
     """The two operands, maybe widened, of which the body is a sum of products."""
     if len(nest.outs) != 1 or is_indirect(nest):

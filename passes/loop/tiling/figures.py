@@ -230,7 +230,7 @@ def _facts_of(nest: NestOp) -> _Facts:
     like = tuple(v for v in nest.ins if v.type == out.type) if is_elementwise(nest) else ()
     pairs = zip(nest.iterators, nest.sizes, strict=True)
     sizes = tuple(1 if iterator.is_reduction else size for iterator, size in pairs)
-    product = match_contraction(nest, or_integers=True)
+    product = match_contraction(nest, or_narrow=True)
     factors = () if product is None else (nest.ins[product.a], nest.ins[product.b])
     factor = max((_sizes_of(value)[2] for value in factors), default=0)
     sides = None if product is None else _iterators_of_sides(nest, product)

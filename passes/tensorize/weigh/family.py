@@ -50,6 +50,10 @@ class _Measured:
         return min(least * self.cycles / self.least, least + self.cycles - self.least)
 
 
+FLUSHES = "denormals are 0 to it, which --precision bf16 or f16 allows"
+"""Why a kernel is not used."""
+
+
 @dataclass
 class Family:
     """The kernel `pattern.name` for `target` on `machine`; instances and demands are made once."""
@@ -104,6 +108,10 @@ class Family:
         pattern, own = pattern_of(name, kernel), members(kernel, target)
         found = kernel.derived[key] = cls(pattern, target, machine, own, is_optional)
         return found
+
+    def having(self, members: Sequence[dict[str, int]], only: str) -> Family:
+        """The same with these members alone; `only` is what they are called."""
+        return replace(self, members=[*members], only=only, _cycles={}, _fitting={}, _allowed={})
 
     @property
     def is_good_for_others(self) -> bool:

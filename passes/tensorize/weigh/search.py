@@ -35,7 +35,7 @@ from inarch.passes.tensorize.weigh.copies import (
     over_copies,
 )
 from inarch.passes.tensorize.weigh.cost import CROWDED, PIECE, Traffic
-from inarch.passes.tensorize.weigh.family import Family
+from inarch.passes.tensorize.weigh.family import FLUSHES, Family
 from inarch.passes.tensorize.weigh.operands import Matched
 from inarch.passes.tensorize.weigh.tiles import Cutter, Params, Piece
 from inarch.passes.tensorize.weigh.traffic import Stream, traffic
@@ -70,6 +70,8 @@ def candidates(
     if not family.members:
         missing = sorted(set(pattern.kernel.needs) - family.target.features)
         needs = f"it needs {', '.join(missing)}" if missing else "no member meets its constraints"
+        if pattern.kernel.flushes and not missing:
+            return Miss(FLUSHES, 0)
         return Miss(f"{needs} on target '{family.target}'", 0)
     bound = bindings(nest, pattern)
     if isinstance(bound, Miss):

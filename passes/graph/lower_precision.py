@@ -1,0 +1,97 @@
+"""Products of f32 round their factors to a narrower float, where that was asked for.
+
+    matmul(x, w)    -->    matmul(cast(x), cast(w)) to f32        --precision bf16, f16
+
+Sums stay in f32. Constant weights are rounded at compile time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import SSAValue
+
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.matmul import MatmulOp
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.ir.functions import entry_blocks
+from inarch.ir.passes import Pass
+from inarch.ir.report.remarks import remarks_of
+from inarch.ir.target import precision_of, target_of
+from inarch.ir.types import mlir_type
+from inarch.microkernel.table import kernels_of
+from inarch.passes.graph.fold_constants import is_small
+
+_PAIR = 2
+"""Terms that kernels of two narrow factors take at once."""
+
+
+@dataclass(frozen=True)
+class LowerPrecisionPass(Pass):
+    """By the module's `inarch.precision`: the factors of products and convolutions are rounded to it.
+
+    Both, where a kernel of the target multiplies two of that dtype and takes the op's terms (one group, pairs
+    of channels). Else constant weights alone, where they are not small: they take half of the memory. So a
+    model rounds on one target what it does not round on another.
+    """
+
+    is_optional: ClassVar = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        precision = precision_of(op)
+        if precision == "f32":
+            return
+        remarks = remarks_of(ctx)
+        read = [[*each.dtypes.values()] for each in kernels_of(target_of(op))]
+        has_pairs = any(dtypes.count(precision) == _PAIR for dtypes in read)
+        found = [
+            each
+            for _, block in entry_blocks(op)
+            for each in block.walk()
+            if isinstance(each, ConvOp | MatmulOp) and each.to is None
+            if tensor_dtype(each.out).name == "f32"
+        ]
+        for each in found:
+            if isinstance(each, ConvOp) and each.groups.value.data > 1:
+                remarks.missed(each, "its channels are in groups")
+            elif has_pairs and _terms(each) % _PAIR == 0:
+                _round(each, precision, both=True)
+                remarks.done(each, f"its factors are rounded to {precision}")
+            elif isinstance(each.operands[1].owner, ConstantOp) and not is_small(each.operands[1]):
+                _round(each, precision, both=False)
+                remarks.done(each, f"its weights are rounded to {precision}")
+            else:
+                remarks.missed(
+                    each, f"no kernel of the target multiplies two factors of {precision}"
+                )
+
+
+def _terms(op: ConvOp | MatmulOp) -> int:
+    """Those that lie next to each other."""
+    return shape_of(op.x)[1] if isinstance(op, ConvOp) else shape_of(op.x)[-1]
+
+
+def _round(op: ConvOp | MatmulOp, precision: str, *, both: bool) -> None:
+    parent = op.parent
+    assert parent is not None
+    narrow = mlir_type(precision)
+
+    def rounded(value: SSAValue) -> SSAValue:
+        cast = CastOp.make(value, to=narrow)
+        cast.location = op.location
+        parent.insert_op_before(cast, op)
+        return cast.out
+
+    x, w, *bias = op.operands
+    x = rounded(x) if both else x
+    made = type(op).make(x, rounded(w), *bias, location=None, **op.properties, to=f32)
+    made.location = op.location
+    parent.insert_op_before(made, op)
+    made.results[0].name_hint = op.out.name_hint
+    op.out.replace_all_uses_with(made.results[0])
+    parent.erase_op(op)

@@ -1,0 +1,107 @@
+"""`--precision`: what is rounded, what says so, and kernels to which denormals are 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import inarch
+from inarch.core.errors import InarchError, UsageError
+from inarch.machine.target import native
+from inarch.microkernel import members
+from inarch.microkernel.table import MICROKERNELS
+from inarch.tools import cli
+from inarch.verification import verify_family
+
+NAME = "conv-bf16-avx512"
+PRODUCT = """
+func.func @main(%x: tensor<40x{k}xf32>, %w: tensor<{k}x70xf32>) -> tensor<40x70xf32> {{
+  %0 = graph.matmul %x, %w : tensor<40x{k}xf32>, tensor<{k}x70xf32> -> tensor<40x70xf32>
+  func.return %0 : tensor<40x70xf32>
+}}
+"""
+CONV = """
+func.func @main(%x: tensor<1x32x11x9xf32>, %w: tensor<48x32x3x3xf32>) -> tensor<1x48x6x5xf32> {
+  %0 = graph.conv %x, %w strides = [2, 2] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1
+    : tensor<1x32x11x9xf32>, tensor<48x32x3x3xf32> -> tensor<1x48x6x5xf32>
+  func.return %0 : tensor<1x48x6x5xf32>
+}
+"""
+
+
+def _needs_bf16() -> None:
+    if missing := set(MICROKERNELS[NAME].needs) - native().features:
+        pytest.skip(f"this CPU lacks {', '.join(missing)}")
+
+
+def _rounded(x: np.ndarray) -> np.ndarray:
+    return x.astype(ml_dtypes.bfloat16).astype(np.float64)
+
+
+def test_the_kernel_does_what_it_says() -> None:
+    _needs_bf16()
+    kernel = MICROKERNELS[NAME]
+    found = members(kernel, native())
+    for verdict in verify_family(kernel, NAME, native(), params=found[len(found) // 3], quick=True):
+        assert verdict.ok, verdict
+
+
+@pytest.mark.parametrize("terms", [2, 64, 330])
+def test_products_are_of_rounded_factors(terms: int, tmp_path: Path) -> None:
+    """Of drawn numbers the sum of products of bf16, within the bound of a sum in f32."""
+    path = tmp_path / "product.mlir"
+    path.write_text(PRODUCT.format(k=terms))
+    module = inarch.compile(path, precision="bf16")
+    random = np.random.default_rng(terms)
+    x, w = (random.standard_normal(shape, np.float32) for shape in ((40, terms), (terms, 70)))
+    pairs = not set(MICROKERNELS[NAME].needs) - native().features
+    a, b = (_rounded(each) if pairs else each.astype(np.float64) for each in (x, w))
+    error = np.abs(np.asarray(module(x, w)) - a @ b)
+    assert np.all(error <= (terms + 2) * 2.0**-24 * (np.abs(a) @ np.abs(b)) + 2.0**-120)
+
+
+def test_convolutions_are_of_rounded_factors(tmp_path: Path) -> None:
+    _needs_bf16()
+    path = tmp_path / "conv.mlir"
+    path.write_text(CONV)
+    module = inarch.compile(path, precision="bf16")
+    random = np.random.default_rng(0)
+    x = random.standard_normal((1, 32, 11, 9), np.float32)
+    w = random.standard_normal((48, 32, 3, 3), np.float32)
+    image = np.pad(_rounded(x), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3), (2, 3))[:, :, ::2, ::2]
+    wanted, size = (
+        np.einsum("ncyxab,ocab->noyx", f(windows), f(_rounded(w))) for f in (np.positive, np.abs)
+    )
+    assert np.all(np.abs(np.asarray(module(x, w)) - wanted) <= 300 * 2.0**-24 * size)
+
+
+def test_who_asks_for_nothing_gets_f32(tmp_path: Path) -> None:
+    """Nor may such a kernel be demanded: denormals are 0 to it."""
+    path = tmp_path / "product.mlir"
+    path.write_text(PRODUCT.format(k=8))
+    tiny = np.full((40, 8), 2.0**-140, np.float32)
+    found = np.asarray(inarch.compile(path)(tiny, np.full((8, 70), 1, np.float32)))
+    np.testing.assert_array_equal(found, np.full((40, 70), 2.0**-137, np.float32))
+    with pytest.raises(InarchError) as caught:
+        inarch.compile(path, microkernels=[NAME], target="x86-64-v4+avx512bf16")
+    assert str(caught.value) == (
+        f"microkernel '{NAME}': denormals are 0 to it, which --precision bf16 or f16 allows"
+    )
+
+
+def test_the_artifact_says_it_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "product.mlir"
+    path.write_text(PRODUCT.format(k=8))
+    module = inarch.compile(path, precision="f16", target="x86-64-v3")
+    module.save(tmp_path / "product.inarch")
+    assert (
+        "numerics   bounded, factors of f16"
+        in cli.run(["inspect", f"{tmp_path}/product.inarch"]).out.splitlines()
+    )
+    with pytest.raises(UsageError) as caught:
+        inarch.compile(path, precision="bf61")
+    assert str(caught.value) == "no precision 'bf61'; did you mean 'bf16'? Known: bf16, f16, f32"
