@@ -163,8 +163,7 @@ class _Product:
 
     def _summed(self, x: Activations, w: Weights, bias: Array | None, most: int) -> SSAValue | None:
         """The sums, of at most `most`, in i32 or f32; None where nothing can have them."""
-        x = self._unsigned(x)
-        own = (tensor_dtype(x.q).name, "i8")
+        own = (self._byte(x), "i8")
         for form, sums in ((own, self._in_integers), (_WIDE, self._in_wide)):
             filled = self._filled(w, _LANE // DTYPES[form[0]].nbytes)
             if form in self.kernels and filled is not None:
@@ -214,12 +213,17 @@ class _Product:
         own, wanted = (np.broadcast_to(each, q.shape) for each in (by, scale))
         return q.astype(np.int64) if np.array_equal(own, wanted) else None
 
-    def _unsigned(self, x: Activations) -> Activations:
-        """The activations as ui8 where kernels take only that: those of i8 and their zero are 128 more."""
+    def _byte(self, x: Activations) -> str:
+        """The dtype of bytes that the activations are multiplied as: ui8 where kernels take only that."""
         own = tensor_dtype(x.q).name
-        is_taken = (own, "i8") in self.kernels or ("ui8", "i8") not in self.kernels
-        if is_taken or own == "ui8" or isinstance(x.zero, SSAValue):
+        is_flipped = (own, "i8") not in self.kernels and ("ui8", "i8") in self.kernels
+        return "ui8" if is_flipped and not isinstance(x.zero, SSAValue) else own
+
+    def _bytes(self, x: Activations) -> Activations:
+        """The activations as `_byte`: those of i8 and their zero are 128 more."""
+        if tensor_dtype(x.q).name == self._byte(x):
             return x
+        assert not isinstance(x.zero, SSAValue)
         flipped = self._add(CastOp.make(x.q, to=mlir_type("ui8")))
         flipped = self._add(BitwiseXorOp.make(flipped, self._constant(np.array(128, np.uint8))))
         return Activations(flipped, x.scale, x.zero + 128)
@@ -228,7 +232,7 @@ class _Product:
 
     def _in_integers(self, x: Activations, w: Weights, bias: Array | None) -> SSAValue:
         """The sums in i32, as a tensor of i32."""
-        sums = self._sums(w.w)
+        x, sums = self._bytes(x), self._sums(w.w)
         known = np.zeros_like(sums) if bias is None else bias
         if not isinstance(x.zero, SSAValue):
             known = known - x.zero * sums

@@ -57,7 +57,7 @@ MOST_PERIODS = 8
 MOST_BEGINS = 4
 """Which are tried, those that save most first: in a long program without layers the search must end."""
 
-_WEIGHTS = ("f32", "f64", "i8", "ui8")
+_WEIGHTS = ("f32", "f64", "i8", "ui8", "i16")
 """Dtypes of constants of which passes on loops ask no value."""
 
 _HIDDEN = -1e9

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.dialects.builtin import IndexType, IntegerType, i32
 from xdsl.ir import Block, Region, SSAValue
 
 from inarch.dialects.loop.access import WriteAttr, number_of
@@ -121,7 +121,7 @@ def _leaves_integers(nest: NestOp) -> bool:
     """Whether an elementwise nest computes an integer by way of floats, as a requantization does."""
     results = [value.type for op in nest.body.block.ops for value in op.results]
     is_integer = isinstance(memref_of(nest.outs[0]).element_type, IntegerType)
-    return is_integer and not all(isinstance(kind, IntegerType) for kind in results)
+    return is_integer and not all(isinstance(kind, IntegerType | IndexType) for kind in results)
 
 
 def _reads_rows(nest: NestOp) -> bool:

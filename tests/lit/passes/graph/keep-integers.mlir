@@ -122,6 +122,27 @@ builtin.module attributes {inarch.target = "x86-64-v3"} {
 
 // -----
 
+// Six terms are no fours: signed bytes are not flipped for kernels of 16 bits.
+builtin.module attributes {inarch.target = "x86-64-v4+avx512vnni"} {
+  func.func @six(%q: tensor<2x6xi8>) -> tensor<2x3xf32> {
+    %s = graph.constant dense<5.000000e-01> : tensor<f32>
+    %z = graph.constant dense<3> : tensor<i8>
+    %w = graph.constant dense<2> : tensor<6x3xi8>
+    %x = graph.dequantize %q scale %s zero %z : tensor<2x6xi8>, tensor<f32>, tensor<i8> -> tensor<2x6xf32>
+    %y = graph.dequantize %w scale %s : tensor<6x3xi8>, tensor<f32> -> tensor<6x3xf32>
+    %0 = graph.matmul %x, %y : tensor<2x6xf32>, tensor<6x3xf32> -> tensor<2x3xf32>
+    func.return %0 : tensor<2x3xf32>
+  }
+}
+// CHECK-LABEL: @six
+// CHECK-NEXT:  %[[C:.*]] = graph.cast %q to i16
+// CHECK-NEXT:  %[[Z:.*]] = graph.constant dense<3> : tensor<i16>
+// CHECK-NEXT:  %[[X:.*]] = graph.sub %[[C]], %[[Z]]
+// CHECK-NEXT:  %[[W:.*]] = graph.constant dense_resource<quantized> : tensor<6x3xi16>
+// CHECK-NEXT:  graph.matmul %[[X]], %[[W]] to = i32
+
+// -----
+
 // Weights that are computed, and sums that i32 may not hold, stay what they are.
 builtin.module attributes {inarch.target = "x86-64-v3"} {
   func.func @computed(%a: tensor<2x4xui8>, %b: tensor<4x3xi8>) -> tensor<2x3xf32> {
