@@ -7,13 +7,15 @@ a 1x1 window of stride 1 (`g96` behind it: 96 groups), `128x768x3072` a product 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
 
 from inarch.core.errors import UsageError, unknown
-from inarch.core.outside.value import Value
+from inarch.core.outside.value import Document, Value
 from inarch.core.plugins import Extensions
 
 F32_BYTES = 4
@@ -137,9 +139,6 @@ class LayerSet:
     layers: tuple[Layer, ...]
 
 
-LAYER_SETS: Extensions[LayerSet] = Extensions("inarch.benchmark.layer_sets", "LAYER_SET")
-"""The named sets, one file each."""
-
 _CONV = re.compile(r"(\d+)x(\d+)x(\d+)->(\d+)k(\d+)(?:s(\d+))?(?:g(\d+))?")
 _GEMM = re.compile(r"(?:(\d+)x)?(\d+)x(\d+)x(\d+)")
 
@@ -167,6 +166,42 @@ def parse_shape(text: str) -> Layer:
             f"product [BATCHx]MxNxK, found '{text}'"
         )
     return layer
+
+
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    shape: str
+    count: int = 1
+    activation: Literal["relu", "relu6", "none"] = "relu"
+    bias: bool = False
+
+
+@dataclass(frozen=True)
+class _Rows:
+    description: str
+    layers: tuple[_Row, ...]
+    about: str = ""
+
+
+def read_layer_set(path: Path) -> LayerSet:
+    """The set of a file of JSON, whose layers are shapes with names. Raises UsageError."""
+    said = json.loads(path.read_text())
+    found = Value(said, "", Document(str(path), fault=UsageError, is_closed=True)).read(_Rows)
+    return LayerSet(found.description, tuple(map(_layer, found.layers)))
+
+
+def _layer(row: _Row) -> Layer:
+    layer = replace(parse_shape(row.shape), name=row.name, count=row.count)
+    if isinstance(layer, Conv):
+        return replace(layer, activation=row.activation)
+    return replace(layer, bias=row.bias)
+
+
+LAYER_SETS: Extensions[LayerSet] = Extensions(
+    "inarch.benchmark.layer_sets", "LAYER_SET", readers={".json": read_layer_set}
+)
+"""The named sets, one file each."""
 
 
 def select(

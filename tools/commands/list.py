@@ -123,8 +123,12 @@ def _details(row: dict[str, Any]) -> list[str]:
 
 
 def _summary(table: Extensions[object], name: str) -> str:
-    """Of kernels and machines what they are; else the first line of a class's, or its module's, docstring."""
+    """Of kernels, machines and sets what they are; else its docstring's first line."""
+    from inarch.benchmark.layers import LayerSet
+
     thing = table[name]
+    if isinstance(thing, LayerSet):
+        return thing.description
     if isinstance(thing, Microkernel):
         return " ".join(thing.computes.split())
     if isinstance(thing, Machine):

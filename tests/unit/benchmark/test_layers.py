@@ -24,6 +24,7 @@ from inarch.benchmark.layers import (
     Layer,
     from_json,
     parse_shape,
+    read_layer_set,
     select,
     to_json,
 )
@@ -113,6 +114,21 @@ def test_a_set_describes_itself(name: str) -> None:
         again = parse_shape(layer.shape)
         assert (again.flops, again.output_shape) == (layer.flops, layer.output_shape)
         assert from_json(json.loads(json.dumps(to_json(layer)))) == layer
+
+
+def test_a_set_of_a_file(tmp_path: Path) -> None:
+    """Shapes with names, in JSON; what is wrong in it is refused with its place."""
+    path = tmp_path / "mine.json"
+    row = {"name": "a", "shape": "4x5x7->6k3s2g2", "count": 3, "activation": "none"}
+    path.write_text(json.dumps({"description": "mine", "layers": [row]}))
+    found = read_layer_set(path)
+    assert found.layers == (Conv("a", 4, 5, 7, 6, 3, 2, 2, count=3, activation="none"),)
+    path.write_text(json.dumps({"description": "mine", "layers": [{**row, "activation": "gelu"}]}))
+    with pytest.raises(UsageError) as caught:
+        read_layer_set(path)
+    assert caught.value.line() == (
+        f"{path}: error: layers[0].activation: expected 'relu' or 'relu6' or 'none', found 'gelu'"
+    )
 
 
 def test_the_operations_of_resnet50_are_known() -> None:
