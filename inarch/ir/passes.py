@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.passes import ModulePass
 
@@ -16,3 +16,10 @@ class Pass(ModulePass):
         super().__init_subclass__(**more)
         if "name" not in vars(cls):
             cls.name = cls.__module__.rpartition(".")[2].replace("_", "-")
+
+
+@dataclass(frozen=True)
+class OptionalPass(Pass):
+    """One without which a program means the same, and compiles."""
+
+    is_optional: ClassVar = True

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -16,7 +15,7 @@ from inarch.core.errors import PluginError, UsageError
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.ir.context import store_of
 from inarch.ir.location import location_text
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import remarks_of
 from inarch.passes.graph._asked import graph_ops, mark_asked
@@ -47,7 +46,7 @@ _LEAST_GROWTH = 16 * 2**20
 
 
 @dataclass(frozen=True)
-class ChooseAlgorithmPass(Pass):
+class ChooseAlgorithmPass(OptionalPass):
     """Writes `inarch.algorithm` of each op that has several algorithms.
 
     A selection by the user comes first: `inarch.algorithms = ["conv=winograd-2x2", "layer1/*=direct"]`, or
@@ -57,8 +56,6 @@ class ChooseAlgorithmPass(Pass):
     16 MiB; the ops that save most cycles for a byte come first.
     Algorithms that are four times as fast are exempt.
     """
-
-    is_optional: ClassVar = True
 
     growth: float = 1.3
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -23,7 +22,7 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
 from inarch.dialects.graph.op import shape_of, tensor_dtype, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.target import machine_of, target_of
 from inarch.passes.graph._asked import layouts_asked
 from inarch.passes.graph.layout.cost import LayoutPrices
@@ -37,7 +36,7 @@ BLOCKS, ROWS = "channels in blocks", "row-major"
 
 
 @dataclass(frozen=True)
-class ChooseLayoutPass(Pass):
+class ChooseLayoutPass(OptionalPass):
     """Gives convolutions, and what follows them, channels in blocks of the target's vector.
 
     Where a consumer's windows run over the edges, the tensor has a halo of zeros around the image.
@@ -50,7 +49,6 @@ class ChooseLayoutPass(Pass):
     the last pass on `graph`: others need not know of layouts.
     """
 
-    is_optional: ClassVar = True
     always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,22 +18,20 @@ from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.location import location_text
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.graph._dead import erase_dead
 
 
 @dataclass(frozen=True)
-class FoldBatchNormPass(Pass):
+class FoldBatchNormPass(OptionalPass):
     """Scales a convolution's, or a transposed one's, weights and bias by the batch norm that follows it.
 
     `batch_norm(conv(x, w, b))` with constants is `conv(x, w * s, (b - mean) * s + bias)`, where
     `s = scale / sqrt(var + epsilon)` per output channel, computed in f64. A convolution with
     other users, or with weights that are not constant, is left; its batch norm decomposes later.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)

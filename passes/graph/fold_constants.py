@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +19,7 @@ from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.passes.graph._dead import erase_dead
 
@@ -31,15 +31,13 @@ MOST_POINTS = 1 << 26
 
 
 @dataclass(frozen=True)
-class FoldConstantsPass(Pass):
+class FoldConstantsPass(OptionalPass):
     """Replaces ops on constants by constants.
 
     A result that is larger than 1 MiB and larger than its operands together (a broadcast) stays an op:
     folding it would only make the weights larger. So does one that is for backends to see
     (`GraphOp.folds`: dequantize), until it is decomposed. Constants without users disappear.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -21,19 +20,17 @@ from inarch.dialects.graph.op import GraphOp, shape_of
 from inarch.dialects.graph.shape import ReshapeOp
 from inarch.ir.context import store_of
 from inarch.ir.edit import erase, insert_before
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.passes.graph._dead import erase_dead
 
 
 @dataclass(frozen=True)
-class GatherFirstPass(Pass):
+class GatherFirstPass(OptionalPass):
     """Moves elementwise ops behind the `gather` that reads what they compute, as far as they go.
 
     Of a table that gathers alone read, all of them together less than all of it, in the block where it is
     computed. What `fold-constants` makes a constant is none of it: it costs nothing.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         left = [each for each in op.walk() if isinstance(each, GatherOp)]

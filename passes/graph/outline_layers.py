@@ -40,7 +40,7 @@ from inarch.ir.edit import erase
 from inarch.ir.functions import LAYER, WEIGHT, functions, is_public
 from inarch.ir.location import LOCATIONS, copy_locations
 from inarch.ir.names import free_name, symbols_of
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import constant_array
 from inarch.passes.schedule.apply_schedule import SCHEDULE
 
@@ -68,7 +68,7 @@ Layers: TypeAlias = Sequence[Sequence[Operation]]
 
 
 @dataclass(frozen=True)
-class OutlineLayersPass(Pass):
+class OutlineLayersPass(OptionalPass):
     """Makes a private function with the unit attribute `inarch.layer` of layers that a function repeats.
 
     Weights are its arguments. Passes take it for one of the program's (`entry_blocks`) until
@@ -81,7 +81,6 @@ class OutlineLayersPass(Pass):
     schedule, which names nests, stay as they are, and so do layers with tensors in a layout.
     """
 
-    is_optional: ClassVar = True
     ended_by: ClassVar = "inline-layers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

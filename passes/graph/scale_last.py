@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -24,7 +23,7 @@ from inarch.dialects.graph.shape import TransposeOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.passes.graph._dead import erase_dead
 
@@ -33,13 +32,11 @@ _MOST = 1 << 16
 
 
 @dataclass(frozen=True)
-class ScaleLastPass(Pass):
+class ScaleLastPass(OptionalPass):
     """Moves constant factors and divisors, numbers, of either matrix of a product behind it, as one factor.
 
     Of products of floats whose matrices are both computed. A scaled matrix that others use stays what it is.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -24,12 +24,12 @@ from inarch.dialects.graph.reduce import ReduceOp
 from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp, TransposeOp
 from inarch.ir.context import store_of
 from inarch.ir.functions import entry_blocks
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.passes.graph._dead import erase_dead
 
 
 @dataclass(frozen=True)
-class ShareBatchesPass(Pass):
+class ShareBatchesPass(OptionalPass):
     """Splits a batch dimension of which a factor is repeated: broadcast, and merged with the one beside it.
 
     A product then broadcasts in a dimension of its own, and nobody makes the copies. What leads from the
@@ -37,8 +37,6 @@ class ShareBatchesPass(Pass):
     the split shape: transposes, elementwise ops, reductions along other dimensions. Behind them stands a
     reshape, which costs nothing.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for _, block in entry_blocks(op):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -16,11 +15,11 @@ from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.graph.shape import ConcatOp, ReshapeOp, SliceOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.location import copy_locations
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 
 
 @dataclass(frozen=True)
-class UnrollScansPass(Pass):
+class UnrollScansPass(OptionalPass):
     """Replaces each `graph.scan` of at most `iterations` iterations by copies of its body, one an iteration.
 
     One iteration needs no loop, and what is around it then fuses with it. An iteration of a loop takes as
@@ -28,7 +27,6 @@ class UnrollScansPass(Pass):
     256 units: 11 us, at 2 iterations as at 20), and each is code to compile.
     """
 
-    is_optional: ClassVar = True
     iterations: int = 1
 
     def __post_init__(self) -> None:

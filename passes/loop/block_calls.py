@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -35,7 +34,7 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, threads_of
 from inarch.ir.types import dtype_of
@@ -45,7 +44,7 @@ from inarch.passes.loop.panels.write import in_loops
 
 
 @dataclass(frozen=True)
-class BlockCallsPass(Pass):
+class BlockCallsPass(OptionalPass):
     """Splits a loop of kernel calls whose operand is read from memory in each iteration of an outer loop.
 
     `iterations`: of a block; 0: as many as half of a core's part of the last cache holds, where it does not
@@ -53,8 +52,6 @@ class BlockCallsPass(Pass):
     holds, in a multiple of as many blocks as there are threads. Where threads are more than blocks, they
     share the panels of one block of all.
     """
-
-    is_optional: ClassVar = True
 
     iterations: int = 0
     panels: int = 0

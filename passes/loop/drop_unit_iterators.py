@@ -10,7 +10,6 @@ stays, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,15 +17,13 @@ from xdsl.ir.affine import AffineExpr
 
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.passes.loop.nests.transform import replace_iterators
 
 
 @dataclass(frozen=True)
-class DropUnitIteratorsPass(Pass):
+class DropUnitIteratorsPass(OptionalPass):
     """Removes iterators of size 1 from every nest."""
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for nest in free_nests(op):

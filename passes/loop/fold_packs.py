@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import memref
@@ -21,20 +20,18 @@ from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase, insert_before
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import ConstantAttr, constant_array, constant_type, later_constant
 
 
 @dataclass(frozen=True)
-class FoldPacksPass(Pass):
+class FoldPacksPass(OptionalPass):
     """Replaces each `kernel.pack` of a constant, into a buffer that nothing else writes, by what it packs.
 
     The same packing of the same constant, also under another shape (`loop.reshape`), is done once.
     Constants without users disappear. The bytes of the others are packed whenever they are read, which is
     when they are written: not kept in memory, they cost nothing but that.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)

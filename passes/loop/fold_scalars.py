@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -29,19 +28,17 @@ from inarch.dialects.scalar import Number
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase, replace_op
 from inarch.ir.index.affine import indirect_map
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.report.walk import ops_within
 
 
 @dataclass(frozen=True)
-class FoldScalarsPass(Pass):
+class FoldScalarsPass(OptionalPass):
     """Replaces what nests read of `loop.constant`s of one element by `arith.constant`s in their regions.
 
     Constants that nothing reads any more disappear. A nest that reads nothing else stays as it is.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)

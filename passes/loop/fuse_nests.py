@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -16,7 +15,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.location import location_text
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.edge import Edge, find_edge
@@ -28,7 +27,7 @@ from inarch.passes.tuned import choose
 
 
 @dataclass(frozen=True)
-class FuseNestsPass(Pass):
+class FuseNestsPass(OptionalPass):
     """Fuses a producer P into its one consumer C through a buffer B that nothing else uses.
 
     Either P is elementwise, and C computes it where it reads B, unless that would compute it at more
@@ -40,8 +39,6 @@ class FuseNestsPass(Pass):
     nest stands where C stood. That moves P down, past ops that neither read B nor write what P reads. A nest
     keeps to at most 16 buffers and 128 scalar ops.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         def joins(edge: Edge) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -23,7 +22,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, linear_map
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.contraction import match_contraction
@@ -41,15 +40,13 @@ from inarch.passes.loop.tiling.softmax import maximum_of, writer_of
 
 
 @dataclass(frozen=True)
-class NormalizeLastPass(Pass):
+class NormalizeLastPass(OptionalPass):
     """Moves the factor or divisor of each row of a softmax's weights behind the product that reads them.
 
     Only of weights `exp(x - m)`, m a maximum: the sums that are not divided yet are as large as the other
     factor's then, not larger. The factor must be the same along the sum, and the product have no more
     results than there are weights.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function, block in entry_blocks(op):

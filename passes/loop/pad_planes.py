@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, ModuleOp
@@ -24,7 +23,7 @@ from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase
 from inarch.ir.index.linear import Linear, affine_map, linear_map
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of
 from inarch.ir.types import dtype_of, memref
@@ -35,14 +34,12 @@ _LEAST_PLANE = 16
 
 
 @dataclass(frozen=True)
-class PadPlanesPass(Pass):
+class PadPlanesPass(OptionalPass):
     """Moves planes of a `loop.alloc` apart where a nest touches more of them than a set of a cache holds.
 
     The dimensions inside of a plane become one, of an odd number of cache lines. Only where nests alone use
     the buffer, at linear indices without pad and clip, and none is kept.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine, remarks = machine_of(op), remarks_of(ctx)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
@@ -36,7 +35,7 @@ from inarch.dialects.loop.rounding import applied_in
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
 from inarch.ir.names import symbols_of
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of, threads_of
@@ -74,7 +73,7 @@ _BLOCK = 256
 
 
 @dataclass(frozen=True)
-class ParallelizePass(Pass):
+class ParallelizePass(OptionalPass):
     """Marks one iterator `parallel` of each nest and each call of a microkernel that has work enough.
 
     `threads`: for how many the iterator is chosen; 0: what the program says (`inarch.threads`), or else for
@@ -82,8 +81,6 @@ class ParallelizePass(Pass):
     without it, what is worth the time that sharing takes on the machine. `nest` and `iterator`: only that
     one, whatever it costs; `nest` is a location or @FUNCTION[NUMBER], as for `split`.
     """
-
-    is_optional: ClassVar = True
 
     threads: int = 0
     least: int | None = None

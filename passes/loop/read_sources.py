@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -23,7 +22,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.copied import is_copy
 from inarch.passes.loop.nests.edge import Edge, edges_from
@@ -34,7 +33,7 @@ from inarch.passes.tensorize.choose import Prices
 
 
 @dataclass(frozen=True)
-class ReadSourcesPass(Pass):
+class ReadSourcesPass(OptionalPass):
     """Lets the reductions that read a copy read its source, where kernels then do all of them for less.
 
     A copy is a permutation, a slice or a broadcast of a buffer. All that reads it stands after it in its
@@ -43,7 +42,6 @@ class ReadSourcesPass(Pass):
     kernel that it will get. `always`: also where it costs more.
     """
 
-    is_optional: ClassVar = True
     always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

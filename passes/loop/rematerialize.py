@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -15,7 +14,7 @@ from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase, insert_before
 from inarch.ir.functions import entry_blocks
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.analyses import analyses_of
 from inarch.passes.loop.nests.edge import edges_from, is_elementwise
 from inarch.passes.loop.nests.fusion import inline_producer
@@ -37,15 +36,13 @@ _CHEAP = (
 
 
 @dataclass(frozen=True)
-class RematerializePass(Pass):
+class RematerializePass(OptionalPass):
     """A producer of one or two additions or products goes into every nest that reads it, and is gone.
 
     Only where nobody reads more than before (of what it reads, at most one operand is as large as what it
     writes), where each reader can take it in without computing it at more points, and where what it
     reads is not written in between. `x - mean` of a layer norm, for the variance and for the result.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function, block in entry_blocks(op):

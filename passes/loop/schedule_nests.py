@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -21,7 +20,7 @@ from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.target import machine_of, target_of
 from inarch.passes.loop.nests.along import run_along
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction, runs_in_lanes
@@ -35,14 +34,12 @@ NEAR = 4
 
 
 @dataclass(frozen=True)
-class ScheduleNestsPass(Pass):
+class ScheduleNestsPass(OptionalPass):
     """Puts the contiguous output iterator of a reduction innermost, and some chains of a scan inside it.
 
     In a reduction with several outputs a strip of columns goes inside. The contiguous iterator of an
     arg-reduction of rows, and of a map of several outputs, gets the mode `vector`.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine, target = machine_of(op), target_of(op)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -23,7 +22,7 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.functions import entry_blocks
 from inarch.ir.names import symbols_of
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of
 from inarch.machine.machine import Machine
@@ -33,13 +32,11 @@ from inarch.passes.loop.panels.write import run_by_panels
 
 
 @dataclass(frozen=True)
-class SinkPacksPass(Pass):
+class SinkPacksPass(OptionalPass):
     """Packs by panels, inside the outermost loop of the kernel's calls, what the caches do not hold.
 
     `always`: whatever the caches hold, for tests.
     """
-
-    is_optional: ClassVar = True
 
     always: bool = False
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -24,16 +23,14 @@ from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import replace_op
 from inarch.ir.index.linear import linear_map
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.passes.loop.nests.contraction import match_contraction
 from inarch.passes.loop.nests.transform import at_points, strides_along
 
 
 @dataclass(frozen=True)
-class SplitDilationPass(Pass):
+class SplitDilationPass(OptionalPass):
     """Splits the points of depthwise convolutions by their remainder modulo the dilation (by the stride)."""
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for nest in free_nests(op):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import memref
@@ -19,22 +18,20 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.names import symbols_of
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.passes.loop.nests.uses import written_buffers
 
 _VIEWS = (memref.SubviewOp, ReshapeOp)
 
 
 @dataclass(frozen=True)
-class HoistInvariantsPass(Pass):
+class HoistInvariantsPass(OptionalPass):
     """Moves loop-invariant nests and copies before their loop: packs of weights, mostly.
 
     The op stands in the loop, under no condition. It reads what is defined outside of the loop, and written
     by nothing in it; it writes one buffer that the loop allocates, nothing else in it writes, and nothing
     uses before. From loops in loops it moves out as far as that holds. What is marked to be kept stays.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         symbols = symbols_of(op)

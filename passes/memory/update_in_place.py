@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, NoneAttr
@@ -22,7 +21,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.edit import erase, replace_op
 from inarch.ir.functions import entry_blocks
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.types import dtype_of
 from inarch.passes.loop.nests.edge import is_elementwise, written_dimensions
@@ -31,7 +30,7 @@ from inarch.passes.loop.nests.uses import BufferUses
 
 
 @dataclass(frozen=True)
-class UpdateInPlacePass(Pass):
+class UpdateInPlacePass(OptionalPass):
     """`b[i] = f(a[i])`, after which nobody needs `a`, becomes `a[i] = f(a[i])`, and `b` is `a`.
 
     For nests without a reduction that write each element of a buffer once, of the same type as one that
@@ -39,8 +38,6 @@ class UpdateInPlacePass(Pass):
     which nothing used before: then `a` was the result all along. In the body of a loop both are its own.
     A copy goes away altogether: what is written to it at indices that are read is written in place.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = {each.sym_name.data: each for each in op.ops if isinstance(each, DefOp)}

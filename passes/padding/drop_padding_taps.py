@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import prod
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -37,7 +36,7 @@ from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import replace_op
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, linear_map
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.contraction import match_contraction
@@ -48,7 +47,7 @@ from inarch.passes.tensorize.weigh.cost import PIECE
 
 
 @dataclass(frozen=True)
-class DropPaddingTapsPass(Pass):
+class DropPaddingTapsPass(OptionalPass):
     """Splits contractions by constant, finite weights whose windows reach into known zeros, where it pays.
 
     It pays where the parts take less than the whole, each with the kernel that it will get; that is asked
@@ -57,7 +56,6 @@ class DropPaddingTapsPass(Pass):
     Row-major images are left alone: vectors run over their pixels. The sum is formed in another order.
     """
 
-    is_optional: ClassVar = True
     least: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -25,7 +24,7 @@ from inarch.dialects.loop.buffer import AllocOp, is_constant, root
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.contraction import match_contraction
@@ -35,14 +34,13 @@ from inarch.passes.tensorize.unify.strided import strided_nest
 
 
 @dataclass(frozen=True)
-class JoinRowsPass(Pass):
+class JoinRowsPass(OptionalPass):
     """Copies an operand of a product in order where fewer loops are left, and where it pays.
 
     It pays where the copies and the product take less than the product did, each with the kernel that it will
     get. `always`: also where it does not.
     """
 
-    is_optional: ClassVar = True
     always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -26,7 +26,7 @@ from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.edit import erase
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.types import dtype_of, memref
@@ -40,14 +40,13 @@ _BYTES = (("int8", arith.ExtSIOp), ("uint8", arith.ExtUIOp))
 
 
 @dataclass(frozen=True)
-class NarrowFactorsPass(Pass):
+class NarrowFactorsPass(OptionalPass):
     """Makes constants narrow that nests read as wide integers, where kernels of others do the nests then.
 
     Only what such a kernel does then changes, one that is demanded or was loaded, and only where it takes
     less than before, or more of the work is done by a kernel that is demanded. `always`: every such constant.
     """
 
-    is_optional: ClassVar = True
     always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -26,15 +25,13 @@ from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.edit import erase
 from inarch.ir.index.affine import linear_form
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.passes.loop.nests.transform import at_points
 
 
 @dataclass(frozen=True)
-class SplitPaddingPass(Pass):
+class SplitPaddingPass(OptionalPass):
     """Splits parallel nests with one operand, read with `pad` at one iterator a dimension."""
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for nest in free_nests(op):

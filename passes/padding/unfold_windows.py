@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -27,7 +26,7 @@ from inarch.dialects.loop.buffer import AllocOp, is_constant, root
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.types import dtype_of, memref
 from inarch.machine.machine import Machine
@@ -44,7 +43,7 @@ COLUMNS = 64
 
 
 @dataclass(frozen=True)
-class UnfoldWindowsPass(Pass):
+class UnfoldWindowsPass(OptionalPass):
     """Makes matrices of images that contractions read in windows, where kernels of others want that.
 
     Only what such a kernel does then changes, one that is demanded or was loaded: a nest where copies and
@@ -52,7 +51,6 @@ class UnfoldWindowsPass(Pass):
     by a kernel that is demanded. `always`: every nest. One in a loop is left alone.
     """
 
-    is_optional: ClassVar = True
     always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

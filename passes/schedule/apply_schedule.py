@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, reason
 from inarch.ir.location import location_text
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.facts import facts_of
 from inarch.passes.lower.algorithm import ASKED, DIRECT, selections_of
 from inarch.passes.lower.weighed import Algorithms
@@ -61,13 +61,11 @@ def set_schedule(module: ModuleOp, path: str | Path) -> None:
 
 
 @dataclass(frozen=True)
-class ApplySchedulePass(Pass):
+class ApplySchedulePass(OptionalPass):
     """Transforms the nests that a schedule names, and marks them as their author's.
 
     `file`: the schedule; without, the module's own (`inarch.schedule`), if it has one.
     """
-
-    is_optional: ClassVar = True
 
     file: str = ""
 

@@ -12,7 +12,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
@@ -24,7 +23,7 @@ from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks, is_layer
 from inarch.ir.location import location_text, moved_by, text_of_location
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
@@ -54,7 +53,7 @@ Pick = Callable[[StridedNest, Candidate], Candidate]
 
 
 @dataclass(frozen=True)
-class TensorizePass(Pass):
+class TensorizePass(OptionalPass):
     """Replaces nests by calls of the cheapest kernel that computes the same.
 
     A kernel without a cost is measured where that is possible, else estimated by its meaning; those that the
@@ -63,7 +62,6 @@ class TensorizePass(Pass):
     that there are.
     """
 
-    is_optional: ClassVar = True
     kernels: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
