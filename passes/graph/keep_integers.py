@@ -155,41 +155,49 @@ class _Product:
             remarks.missed(self.op, f"its sums may be up to {most}, which i32 does not hold")
             return
         out = self._summed(x, w, bias, most)
-        if out is None:
-            remarks.missed(self.op, "no kernel has its terms, and f32 does not hold its sums")
-            return
         self._replace(out, x, w, is_biased=bias is not None)
         remarks.done(self.op, "summed up as integers, and scaled once")
 
-    def _summed(self, x: Activations, w: Weights, bias: Array | None, most: int) -> SSAValue | None:
-        """The sums, of at most `most`, in i32 or f32; None where nothing can have them."""
-        own = (self._byte(x), "i8")
-        for form, sums in ((own, self._in_integers), (_WIDE, self._in_wide)):
-            filled = self._filled(w, _LANE // DTYPES[form[0]].nbytes)
-            if form in self.kernels and filled is not None:
-                return sums(x, filled, bias)
+    def _summed(self, x: Activations, w: Weights, bias: Array | None, most: int) -> SSAValue:
+        """The sums, of at most `most`, in i32 or f32."""
+        forms = (((self._byte(x), "i8"), self._in_integers), (_WIDE, self._in_wide))
+        ways = [
+            (sums, _LANE // DTYPES[form[0]].nbytes) for form, sums in forms if form in self.kernels
+        ]
+        for sums, terms in ways:
+            if self._takes(w, terms):
+                return sums(x, self._filled(w, terms), bias)
         if most <= _EXACT and not isinstance(x.zero, SSAValue):
             return self._in_floats(x, w, bias)
-        is_float = x.scale.dtype.kind == "f"
-        return None if own in self.kernels or not is_float else self._in_integers(x, w, bias)
+        for sums, terms in ways:
+            if not self._is_grouped():
+                return sums(x, self._filled(w, terms), bias)
+        return self._in_integers(x, w, bias)
 
     # -- what it is of
 
     def _pads(self) -> bool:
         return isinstance(self.op, ConvOp) and any(ints(self.op.pads))
 
-    def _filled(self, w: Weights, terms: int) -> Weights | None:
-        """The weights with their terms, which lie side by side, in so many or multiples of that.
+    def _is_grouped(self) -> bool:
+        return isinstance(self.op, ConvOp) and self.op.groups.value.data != 1
 
-        Channels of zeros may be a third more. None where kernels of integers do not take them so.
-        """
-        if not isinstance(self.op, ConvOp):
-            return w if w.w.shape[0] % terms == 0 else None
-        channels = w.w.shape[1]
-        more = -channels % terms
-        if self.op.groups.value.data != 1 or 3 * more > channels:
-            return None
-        fill = [(0, more if axis == 1 else 0) for axis in range(w.w.ndim)]
+    @property
+    def _terms(self) -> int:
+        """The axis of the weights whose terms lie side by side."""
+        return 1 if isinstance(self.op, ConvOp) else 0
+
+    def _takes(self, w: Weights, terms: int) -> bool:
+        """Whether kernels that take so many terms at once pay: channels of zeros may be a third more."""
+        found = w.w.shape[self._terms]
+        more = -found % terms
+        is_few = 3 * more <= found if isinstance(self.op, ConvOp) else not more
+        return is_few and not self._is_grouped()
+
+    def _filled(self, w: Weights, terms: int) -> Weights:
+        """The weights with zeros as some terms more, so that there are so many or multiples of that."""
+        more = -w.w.shape[self._terms] % terms
+        fill = [(0, more if axis == self._terms else 0) for axis in range(w.w.ndim)]
         return replace(w, w=np.pad(w.w, fill))
 
     def _sums(self, w: Array) -> Array:
@@ -250,7 +258,7 @@ class _Product:
             rest = [] if added is None else [added]
             out = self._add(ConvOp.make(image, factor, *rest, location=None, **properties))
         else:
-            out = self._add(MatmulOp.make(x.q, factor, to=i32))
+            out = self._add(MatmulOp.make(self._padded(x.q, w, (), 0), factor, to=i32))
             if added is not None:
                 out = self._add(AddOp.make(out, added))
         if isinstance(x.zero, SSAValue) and sums.any():
@@ -260,10 +268,12 @@ class _Product:
         return out
 
     def _padded(self, image: SSAValue, w: Weights, pads: Sequence[int], value: int) -> SSAValue:
-        """The image with as many channels as the weights have, and with what stands for 0 around it."""
+        """The activations with as many terms as the weights have, and with what stands for 0 around them."""
         shape = shape_of(image)
         half, rank = len(pads) // 2, len(shape)
-        low, high = [0] * rank, [0, w.w.shape[1] - shape[1], *[0] * (rank - 2)]
+        axis = 1 if isinstance(self.op, ConvOp) else rank - 1
+        more = w.w.shape[self._terms] - shape[axis]
+        low, high = [0] * rank, [more if each == axis else 0 for each in range(rank)]
         low[rank - half :], high[rank - half :] = pads[:half], pads[half:]
         if not any((*low, *high)):
             return image
@@ -274,9 +284,9 @@ class _Product:
         i32, image = mlir_type("i32"), self.widened.of(x) or self._without_zero(x, "i16")
         factor = self._constant(w.w.astype(np.int16))
         added = [] if bias is None else [self._constant(bias.astype(np.int32))]  # which wraps
+        image = self._padded(image, w, (), 0)
         if isinstance(self.op, ConvOp):
             properties: dict[str, Property] = {**self.op.properties, "to": i32}
-            image = self._padded(image, w, (), 0)
             return self._add(ConvOp.make(image, factor, *added, location=None, **properties))
         return self._add(MatmulOp.make(image, factor, to=i32))
 

@@ -143,6 +143,30 @@ builtin.module attributes {inarch.target = "x86-64-v4+avx512vnni"} {
 
 // -----
 
+// Sums above 2^24 are no f32: terms that are no fours get some more, whose weights are 0, and kernels of bytes take them.
+builtin.module attributes {inarch.target = "x86-64-v4+avx512vnni"} {
+  func.func @large(%a: tensor<2x521xui8>, %i: tensor<1x65x4x4xui8>) -> (tensor<2x3xf32>, tensor<1x2x4x4xf32>) {
+    %s = graph.constant dense<5.000000e-01> : tensor<f32>
+    %w = graph.constant dense<127> : tensor<521x3xi8>
+    %x = graph.dequantize %a scale %s : tensor<2x521xui8>, tensor<f32> -> tensor<2x521xf32>
+    %y = graph.dequantize %w scale %s : tensor<521x3xi8>, tensor<f32> -> tensor<521x3xf32>
+    %0 = graph.matmul %x, %y : tensor<2x521xf32>, tensor<521x3xf32> -> tensor<2x3xf32>
+    %z = graph.constant dense<7> : tensor<ui8>
+    %k = graph.constant dense<127> : tensor<2x65x3x3xi8>
+    %u = graph.dequantize %i scale %s zero %z : tensor<1x65x4x4xui8>, tensor<f32>, tensor<ui8> -> tensor<1x65x4x4xf32>
+    %v = graph.dequantize %k scale %s : tensor<2x65x3x3xi8>, tensor<f32> -> tensor<2x65x3x3xf32>
+    %1 = graph.conv %u, %v strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x65x4x4xf32>, tensor<2x65x3x3xf32> -> tensor<1x2x4x4xf32>
+    func.return %0, %1 : tensor<2x3xf32>, tensor<1x2x4x4xf32>
+  }
+}
+// CHECK-LABEL: @large
+// CHECK:       %[[P:.*]] = graph.pad %a low = [0, 0] high = [0, 3]
+// CHECK:       graph.matmul %[[P]], {{.*}} to = i32 : tensor<2x524xui8>, tensor<524x3xi8>
+// CHECK:       %[[I:.*]] = graph.pad %i low = [0, 0, 1, 1] high = [0, 3, 1, 1] value = 7.0
+// CHECK:       graph.conv %[[I]], {{.*}} pads = [0, 0, 0, 0]{{.*}} to = i32 : tensor<1x68x6x6xui8>, tensor<2x68x3x3xi8>
+
+// -----
+
 // Weights that are computed, and sums that i32 may not hold, stay what they are.
 builtin.module attributes {inarch.target = "x86-64-v3"} {
   func.func @computed(%a: tensor<2x4xui8>, %b: tensor<4x3xi8>) -> tensor<2x3xf32> {
