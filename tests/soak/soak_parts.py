@@ -235,12 +235,20 @@ def _guided() -> Iterator[Unit]:
         yield Unit(name, command, read_parser, missing=missing)
 
 
+def _exact() -> list[str]:
+    """Options: every target that this machine runs, as bits are to be the same on each."""
+    able = [name for name in (*TARGETS, "native") if not parse(name).missing_here()]
+    return [word for name in able for word in ("--target", name)]
+
+
 def _onnx_graphs() -> Iterator[Unit]:
     base = (sys.executable, "-m", "inarch.testing.onnx_graphs", "--json", "--out", "{folder}")
     for name, count, options in (
         ("definitions", 2000, ()),
         ("compiled", 150, ("--compiled",)),
         ("across", 300, ("--across",)),
+        ("quantized operators", 120, ("--across", "--quantized", "operators", *_exact())),
+        ("quantized networks", 60, ("--across", "--quantized", "network", *_exact())),
     ):
         seeded = ("--run", "{seed}", "--count", str(count))
         read = partial(read_onnx_graphs, options=options)

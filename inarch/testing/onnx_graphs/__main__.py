@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from inarch.testing.onnx_graphs.across import (
 from inarch.testing.onnx_graphs.compare import check
 from inarch.testing.onnx_graphs.kept import read, write
 from inarch.testing.onnx_graphs.nodes import graph
+from inarch.testing.onnx_graphs.quantized import QUANTIZED
 from inarch.testing.seeds import Search, add_seeds
 
 
@@ -61,6 +63,11 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--compiled", action="store_true", help="compile, instead of by definition")
     add("--across", action="store_true", help="larger models, in all their forms (see `across.py`)")
+    add(
+        "--quantized",
+        choices=[*QUANTIZED],
+        help="with --across: quantized models, and what we state",
+    )
     add("--file", type=Path, help="compare the forms of the model in this file, which was found")
     add("--target", action="append", help=f"of --across, repeatable ({', '.join(TARGETS)})")
     add("--flag", action="append", help=f"of --across, of the C compiler ({' '.join(FLAGS)})")
@@ -81,7 +88,8 @@ def _alone(seeds: Iterable[int], asked: argparse.Namespace) -> Iterator[Finding]
 
 def _across(seeds: Iterable[int], asked: argparse.Namespace, tally: Tally) -> Iterator[Finding]:
     targets, flags = asked.target, asked.flag or FLAGS
-    cases = [graph(seed, is_large=True) for seed in seeds]
+    draw = QUANTIZED.get(asked.quantized, partial(graph, is_large=True))
+    cases = [draw(seed) for seed in seeds]
     for found in check_across(cases, targets, flags, tally):
         yield smaller(found, targets, flags, asked.shrink)
 

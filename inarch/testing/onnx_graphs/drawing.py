@@ -58,6 +58,8 @@ class Case:
     expected: dict[str, Array]
     sure: frozenset[str] = frozenset()
     """The results of which nothing but `expected` is right, bit by bit."""
+    is_stated: bool = False
+    """Whether `expected` is what we state, and not the evaluator's."""
 
 
 @dataclass

@@ -12,8 +12,8 @@ from inarch.core.errors import UsageError
 from inarch.ir.payload.files import write_atomically
 from inarch.testing.onnx_graphs.drawing import Array, Case, has_one_answer, results_of, taken_by
 
-_INPUT = "inarch.input "
-"""Of the model's metadata: an input's name comes behind it, and its tensor (zlib, base64) is the value."""
+_INPUT, _SURE, _UNSURE = "inarch.input ", "inarch.sure ", "inarch.unsure "
+"""Of the model's metadata: a name follows, and its tensor (zlib, base64) is the value."""
 
 
 def write(case: Case, path: Path) -> None:
@@ -22,9 +22,15 @@ def write(case: Case, path: Path) -> None:
 
     made = ModelProto()
     made.CopyFrom(case.model)
-    for name, value in case.inputs.items():
+    kept = [(_INPUT, name, value) for name, value in case.inputs.items()]
+    if case.is_stated:
+        kept += [
+            (_SURE if name in case.sure else _UNSURE, name, value)
+            for name, value in case.expected.items()
+        ]
+    for kind, name, value in kept:
         data = numpy_helper.from_array(value, name).SerializeToString()
-        made.metadata_props.add(key=_INPUT + name, value=b64encode(zlib.compress(data)).decode())
+        made.metadata_props.add(key=kind + name, value=b64encode(zlib.compress(data)).decode())
     write_atomically(path, made.SerializeToString())
 
 
@@ -33,16 +39,20 @@ def read(path: Path) -> Case:
     import onnx
 
     model = onnx.load(path)
-    inputs: dict[str, Array] = {}
+    kept: dict[str, dict[str, Array]] = {_INPUT: {}, _SURE: {}, _UNSURE: {}}
     for one in model.metadata_props:
-        if one.key.startswith(_INPUT):
-            tensor = onnx.TensorProto.FromString(zlib.decompress(b64decode(one.value)))
-            inputs[tensor.name] = onnx.numpy_helper.to_array(tensor)
+        for kind, arrays in kept.items():
+            if one.key.startswith(kind):
+                tensor = onnx.TensorProto.FromString(zlib.decompress(b64decode(one.value)))
+                arrays[tensor.name] = onnx.numpy_helper.to_array(tensor)
+    inputs = kept[_INPUT]
     given = {one.name for one in model.graph.input} - {one.name for one in model.graph.initializer}
     if {*inputs} != given:
         wanted, found = (", ".join(sorted(names)) or "none" for names in (given, inputs))
         raise UsageError(f"{path}: expected the inputs {wanted} in the metadata, found {found}")
     del model.metadata_props[:]
+    if stated := kept[_SURE] | kept[_UNSURE]:
+        return Case(0, model, inputs, stated, frozenset(kept[_SURE]), is_stated=True)
     values = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
     values |= inputs
     expected: dict[str, Array] = {}

@@ -21,6 +21,7 @@ from inarch.testing.onnx_graphs.compare import check, difference
 from inarch.testing.onnx_graphs.drawing import Case, Graph, model_of
 from inarch.testing.onnx_graphs.kept import read, write
 from inarch.testing.onnx_graphs.nodes import graph
+from inarch.testing.onnx_graphs.quantized import network
 from inarch.testing.reference import evaluator
 from soak_finds import of_model, replay
 from soak_finds import read as read_find
@@ -41,6 +42,17 @@ def test_all_forms_of_a_model_agree() -> None:
         cases = [graph(seed, is_large=True) for seed in range(start, min(start + 10, every.stop))]
         assert [one.message for one in check_across(cases, tally=tally)] == []
     assert 0 < tally.sure < tally.values
+
+
+def test_quantized_models_are_kept_with_what_is_stated_of_them(tmp_path: Path) -> None:
+    """The evaluator rounds each product and sum, and divides: its numbers are others."""
+    case = next(case for case in map(network, range(99)) if len(case.sure) < len(case.expected))
+    write(case, tmp_path / "m.onnx")
+    again = read(tmp_path / "m.onnx")
+    assert (again.sure, again.is_stated) == (case.sure, True)
+    assert [*again.expected] == [*case.expected]
+    for name, value in case.expected.items():
+        np.testing.assert_array_equal(again.expected[name], value)
 
 
 def chain(*ops: str) -> Case:
