@@ -76,13 +76,12 @@ def _rematerialize(producer: NestOp, position: dict[NestOp, int], uses: BufferUs
         position[nest] = position[edge.consumer]
         erase(edge.consumer)
     alloc = producer.outs[0].owner
-    erase(producer)
-    if isinstance(alloc, AllocOp):
-        erase(alloc)
+    assert isinstance(alloc, AllocOp), "an edge is through one"
+    erase(producer, alloc)
 
 
 def _is_cheap(nest: NestOp) -> bool:
-    if not is_elementwise(nest) or not isinstance(nest.outs[0].owner, AllocOp):
+    if not is_elementwise(nest):
         return False
     if is_indirect(nest):  # rows that are anywhere are read once
         return False

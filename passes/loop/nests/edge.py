@@ -69,6 +69,8 @@ def edges_from(producer: NestOp) -> list[Edge]:
     if written_dimensions(producer) is None:
         return []
     buffer = producer.outs[0]
+    if not isinstance(buffer.owner, AllocOp):  # others read a result
+        return []
     readers: dict[NestOp, None] = {}
     for use in buffer.uses:
         user = use.operation

@@ -27,6 +27,28 @@ func.func @main(%a: memref<64x50xf32>, %b: memref<72x50xf32>, %c: memref<64x72xf
 
 // -----
 
+// A copy that is a result stays, and is read.
+// CHECK-LABEL: func.func @result
+// CHECK: loop.nest (m = 64, n = 72, k = 50 reduction)
+// CHECK-SAME: ins(%a[m, k] : memref<64x50xf32>, %t[k, n] : memref<50x72xf32>)
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+func.func @result(%a: memref<64x50xf32>, %b: memref<72x50xf32>, %t: memref<50x72xf32> {inarch.result}, %c: memref<64x72xf32> {inarch.result}) {
+  loop.nest (i = 50, j = 72) ins(%b[j, i] : memref<72x50xf32>) outs(%t[i, j] : memref<50x72xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    loop.yield %x : f32
+  }
+  loop.nest (m = 64, n = 72, k = 50 reduction) ins(%a[m, k] : memref<64x50xf32>, %t[k, n] : memref<50x72xf32>) outs(%c[m, n] init 0.0 : memref<64x72xf32>) {
+  ^bb0(%x: f32, %y: f32, %s: f32):
+    %p = arith.mulf %x, %y : f32
+    %r = arith.addf %s, %p : f32
+    loop.yield %r : f32
+  }
+  func.return
+}
+}
+
+// -----
+
 // Columns and rows of a part of a matrix: the copy is as good where the price counts.
 // CHECK-LABEL: func.func @part
 // CHECK-NEXT: loop.nest (m = 5, k = 7 reduction) ins(%b[k + 1, m] : memref<8x5xf32>)
