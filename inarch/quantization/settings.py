@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 METHODS = {"minmax": "MinMax", "entropy": "Entropy", "percentile": "Percentile"}
 """How the range of activations is found, and what onnxruntime calls it."""
 
+PRODUCTS = ("Conv", "Gemm", "MatMul")
 OPERATORS = (
-    "Conv", "Gemm", "MatMul",
+    *PRODUCTS,
     "Add", "AveragePool", "Clip", "Concat", "Flatten", "Gather", "GlobalAveragePool", "LeakyRelu", "MaxPool",
     "Mul", "Pad", "Relu", "Reshape", "Resize", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze", "Where",
 )  # fmt: skip
@@ -146,7 +147,7 @@ def make(
     kinds = DYNAMIC if settings.dynamic else OPERATORS
     nodes = [name for name in _in_bytes(plain, made, kinds) if name not in left]
     if not nodes:
-        told = ", ".join(DYNAMIC if settings.dynamic else OPERATORS[:3])
+        told = ", ".join(DYNAMIC if settings.dynamic else PRODUCTS)
         raise InarchError(
             f"nothing was quantized: expected one of {told} with constant weights", where=where
         )
@@ -154,14 +155,24 @@ def make(
 
 
 def _in_bytes(plain: ModelProto, made: ModelProto, kinds: Sequence[str]) -> list[str]:
-    """The nodes of these operators that are gone, or have operands that are dequantized."""
+    """The nodes of these operators that are gone, or read what is dequantized: products, as their weights."""
     makers: dict[str, Any] = {name: node for node in made.graph.node for name in node.output}
+    constant = {one.name for one in made.graph.initializer}
+
+    def is_dequantized(name: str, *, is_weight: bool) -> bool:
+        maker = makers.get(name)
+        if maker is None or maker.op_type != "DequantizeLinear":
+            return False
+        return not is_weight or maker.input[0] in constant
+
     found: list[str] = []
     for node in plain.graph.node:
-        own = makers.get(node.output[0])
+        own, is_product = makers.get(node.output[0]), node.op_type in PRODUCTS
         taken = own.input if own is not None and own.op_type == node.op_type else None
-        before = {makers[name].op_type for name in taken or () if name in makers}
-        if node.op_type in kinds and (taken is None or "DequantizeLinear" in before):
+        is_in_bytes = taken is None or any(
+            is_dequantized(name, is_weight=is_product) for name in taken
+        )
+        if node.op_type in kinds and is_in_bytes:
             found.append(node.name)
     return found
 

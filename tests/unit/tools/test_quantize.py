@@ -230,6 +230,24 @@ def test_samples_in_a_folder_and_an_older_operator_set() -> None:
     assert json.loads(out)["samples"] == 4
 
 
+def test_products_of_two_activations_stay_floats() -> None:
+    """Their operands may be in bytes; a transposed value is an output here, as all are, and multiplied."""
+    np.savez("two.npz", x=np.random.default_rng(2).standard_normal((3, 1, 8, 8)).astype(np.float32))
+    text = f"""<ir_version: 8, opset_import: [{OPSETS}]> g (float[1,8,8] x) => (float[1,8,8] y)
+        {{ t = Transpose<perm=[0,2,1]>(x) p = MatMul(t, w) q = MatMul(p, t) y = MatMul(q, w) }}"""
+    model = onnx.parser.parse_model(text)
+    w = np.random.default_rng(3).standard_normal((8, 8)).astype(np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(w, "w"))
+    onnx.save(model, "two.onnx")
+    code, out, _ = run(
+        ["quantize", "two.onnx", "--calibrate", "two.npz", "--rounds", "1", "--json"]
+    )
+    assert code == 0
+    told: dict[str, Any] = json.loads(out)
+    assert told["quantized"] == {"MatMul": 2}
+    assert sorted(each["node"] for each in told["layers"]) == ["p", "y"]
+
+
 OPSETS = '"" : 17'
 ERRORS: dict[str, tuple[list[str], int, str]] = {
     "neither": (
