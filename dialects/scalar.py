@@ -97,11 +97,11 @@ class Scalar:
 
     def shift_left(self, other: Scalar | Number) -> Scalar:
         """`self * 2**other`, integers; 0 for an amount that is negative or not below the width."""
-        return self._binary(other, None, arith.ShLIOp)
+        return self.function("shift_left", other)
 
     def shift_right(self, other: Scalar | Number) -> Scalar:
         """`floor(self / 2**other)`, integers; a negative amount is as one past the width."""
-        return self._binary(other, None, arith.ShRSIOp, arith.ShRUIOp)
+        return self.function("shift_right", other)
 
     def maximum(self, other: Scalar | Number) -> Scalar:
         """The larger; NaN when either is NaN."""

@@ -50,6 +50,8 @@ class Builder:
     """Arguments whose elements, in turn, are indices within these ranges, by use (`frontends/ids.py`)."""
     outermost: Block = field(init=False)
     """The first block: what is in it runs in each call."""
+    narrow: dict[SSAValue, int] = field(default_factory=dict["SSAValue", "int"])
+    """How many bits values have in the model that are i8 or ui8 here: 2 or 4."""
     nodes: int = 0
     """Nodes converted and ops made so far."""
     ops: int = 0

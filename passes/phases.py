@@ -16,6 +16,7 @@ PHASES = {
     "graph": (
         "try-kernels",
         "keep-integers",
+        "keep-packed",
         "decompose-quantized",
         "outline-bodies",
         "decompose-composites",

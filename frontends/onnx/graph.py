@@ -27,7 +27,7 @@ from inarch.frontends.onnx.control import CONTROL
 from inarch.frontends.onnx.node import Node, Values, as_values, label
 from inarch.frontends.onnx.ops import converters
 from inarch.frontends.onnx.regions.inline import Inline
-from inarch.frontends.onnx.tensors import Folders, tensor_array
+from inarch.frontends.onnx.tensors import Folders, narrow_dtype, tensor_array
 from inarch.frontends.report import NotSupportedError, UndefinedError, Unsupported
 from inarch.ir.names import MAX_NAME, hint
 
@@ -125,7 +125,10 @@ class Importer:
             self.report.add(unsupported.reason, proto.name)
             return None
         make = self.builder.computed_constant if again else self.builder.constant
-        return make(array, proto.name)
+        value = make(array, proto.name)
+        if (narrow := narrow_dtype(proto.data_type)) is not None:
+            self.builder.narrow[value] = narrow[1]
+        return value
 
     def _node(
         self, proto: NodeProto, scope: Scope, later: set[str], unused: frozenset[int]

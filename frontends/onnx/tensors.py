@@ -27,6 +27,8 @@ _FIELDS = {"f32": "float_data", "f64": "double_data", "i64": "int64_data"} | dic
 )
 """Where a tensor's numbers are when they are not raw; `int32_data` for all others."""
 
+_NARROW = {21: ("ui8", 4), 22: ("i8", 4), 25: ("ui8", 2), 26: ("i8", 2)}
+"""TensorProto.DataType of packed integers -> the dtype that constants of it are read as, and their bits."""
 _ROWS = {24: "f8E8M0FNU"}
 """TensorProto.DataType of dtypes that somebody else's row may be of."""
 
@@ -71,27 +73,52 @@ def tensor_array(
     Raises NotSupportedError for its dtype, and InarchError when its data does not fit its shape.
     """
     where = f"{where}: tensor '{tensor.name}'" if tensor.name else where
-    dtype = element_dtype(tensor.data_type)
+    narrow = narrow_dtype(tensor.data_type)
+    dtype, bits = narrow or (element_dtype(tensor.data_type), 0)
+    bits = bits or dtype.bits
     shape = tuple(tensor.dims)
     if any(size < 0 for size in shape):
         raise InarchError(f"expected sizes >= 0, found {list(shape)}", where=where)
     check_shape(shape, dtype.nbytes, where)
     if tensor.data_location == EXTERNAL:
-        raw = external_bytes(tensor, math.prod(shape) * dtype.nbytes, folders, where)
+        raw = external_bytes(tensor, -(-math.prod(shape) * bits // 8), folders, where)
     elif raw is None and tensor.HasField("raw_data"):
         raw = tensor.raw_data
     if raw is None:
         return _typed(tensor, dtype, shape, where)
-    expected = math.prod(shape) * dtype.nbytes
+    expected = -(-math.prod(shape) * bits // 8)
     if len(raw) != expected:
         raise InarchError(f"expected {expected} bytes of data, found {len(raw)}", where=where)
+    if narrow is not None:
+        return _unpacked(np.frombuffer(raw, np.uint8), dtype, bits, shape)
     if dtype.name == "i1":
         return np.frombuffer(raw, np.uint8).reshape(shape) != 0
     return np.frombuffer(raw, dtype.numpy).reshape(shape)
 
 
+def narrow_dtype(element_type: int) -> tuple[DType, int] | None:
+    """The dtype in which constants of a TensorProto.DataType of 2 or 4 bits are read, and those bits."""
+    found = _NARROW.get(element_type)
+    return None if found is None else (DTYPES[found[0]], found[1])
+
+
+def _unpacked(packed: Array, dtype: DType, bits: int, shape: tuple[int, ...]) -> Array:
+    """Integers of 2 or 4 bits, the first in the lowest bits of each byte, as bytes."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    found = ((packed[:, None] >> shifts) << np.uint8(8 - bits)).reshape(-1)[: math.prod(shape)]
+    # Down again as the dtype has it: with the sign, or without.
+    return (found.view(dtype.numpy) >> np.array(8 - bits, dtype.numpy)).reshape(shape)
+
+
 def _typed(tensor: TensorProto, dtype: DType, shape: tuple[int, ...], where: str) -> Array:
     values = getattr(tensor, _FIELDS.get(dtype.name, "int32_data"))
+    if (narrow := narrow_dtype(tensor.data_type)) is not None:
+        count = -(-math.prod(shape) * narrow[1] // 8)
+        if len(values) != count:
+            raise InarchError(
+                f"expected {count} bytes of data, one a number, found {len(values)}", where=where
+            )
+        return _unpacked(np.array(values, np.int32).astype(np.uint8), dtype, narrow[1], shape)
     if len(values) != math.prod(shape):
         raise InarchError(
             f"expected {math.prod(shape)} numbers of data, found {len(values)}", where=where

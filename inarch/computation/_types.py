@@ -299,12 +299,14 @@ def _check_functions(expression: Expression, wanted: str, dtypes: Mapping[str, s
             _check_functions(argument, dtype_of(argument, dtypes) or function, dtypes)
         case Apply(function=function):
             kind = dtype_of(expression, dtypes) or wanted
-            is_float_only = OF_MEANINGS[function].is_float_only
-            row = DTYPES[kind]
-            if (is_float_only and not row.is_float) or kind == "i1" or row.is_stored:
+            own, row = OF_MEANINGS[function], DTYPES[kind]
+            of_floats, of_integers = own.is_float_only, own.is_integer_only
+            is_wrong = (of_floats and not row.is_float) or (of_integers and row.is_float)
+            if is_wrong or kind == "i1" or row.is_stored:
+                wanted = "a float" if of_floats else "an integer" if of_integers else "numbers"
+                by = "i32" if of_integers else row.arithmetic or "f32"
                 raise UnsupportedError(
-                    f"expected {'a float' if is_float_only else 'numbers'} in "
-                    f"{expression_text(expression)}, found {kind}; cast it: {row.arithmetic or 'f32'}(...)"
+                    f"expected {wanted} in {expression_text(expression)}, found {kind}; cast it: {by}(...)"
                 )
             for part in expression.arguments:
                 _check_functions(part, kind, dtypes)

@@ -25,7 +25,7 @@ from inarch.meaning._tree import (
     index_of,
 )
 
-MAX_OPERATIONS = 100
+MAX_OPERATIONS = 128
 """Operations and parentheses of one statement; the tree is walked recursively everywhere."""
 
 MAX_NUMBER = 2**31 - 1

@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import Array, np
@@ -32,6 +30,7 @@ from inarch.dialects.graph.shape import PadOp, ReshapeOp
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import entry_blocks
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import target_of
@@ -60,7 +59,7 @@ _BYTE = 255
 
 
 @dataclass(frozen=True)
-class KeepIntegersPass(ModulePass):
+class KeepIntegersPass(OptionalPass):
     """Convolutions and products of dequantized tensors become such of their integers, where that is exact.
 
     The activations are bytes with one scale and zero point, the weights constants that are i8 without
@@ -75,9 +74,6 @@ class KeepIntegersPass(ModulePass):
     f32 as `(sx * sw) / sy`; all else that rounds is `float(sum)`, above 2^24, its product, and the
     quantization itself: fewer roundings than the op's own definition has, in every numerics policy.
     """
-
-    name = "keep-integers"
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store, remarks = store_of(ctx), remarks_of(ctx)
@@ -95,9 +91,6 @@ class KeepIntegersPass(ModulePass):
                 _Product(each, store, kernels, widened).rewrite(remarks)
         widened.take_over()
         erase_dead(op, store)
-
-
-PASS = KeepIntegersPass
 
 
 def factors_of_kernels(target: Target) -> frozenset[tuple[str, str]]:

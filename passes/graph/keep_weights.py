@@ -8,7 +8,6 @@ Of f16 this is half of the memory, and of what a call reads of it; the numbers a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
@@ -22,7 +21,7 @@ from inarch.dialects.graph.shape import ReshapeOp, TransposeOp
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.ir.context import store_of
 from inarch.ir.functions import entry_blocks
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.target import target_of
 from inarch.microkernel.table import kernels_of
@@ -30,14 +29,12 @@ from inarch.passes.graph._dead import erase_dead
 
 
 @dataclass(frozen=True)
-class KeepWeightsPass(Pass):
+class KeepWeightsPass(OptionalPass):
     """Products and convolutions in f32 read constants that are cast from a narrower float as they are.
 
     Only where a kernel of the target reads that float. What is small, `fold-constants` has widened before.
     `choose-algorithm` may still have a copy of the weights widened first (`widened`).
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store, remarks = store_of(ctx), remarks_of(ctx)

@@ -8,7 +8,6 @@ Sums stay in f32. Constant weights are rounded at compile time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
@@ -20,7 +19,7 @@ from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.ir.functions import entry_blocks
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.target import precision_of, target_of
 from inarch.ir.types import mlir_type
@@ -32,15 +31,13 @@ _PAIR = 2
 
 
 @dataclass(frozen=True)
-class LowerPrecisionPass(Pass):
+class LowerPrecisionPass(OptionalPass):
     """By the module's `inarch.precision`: the factors of products and convolutions are rounded to it.
 
     Both, where a kernel of the target multiplies two of that dtype and takes the op's terms (one group, pairs
     of channels). Else constant weights alone, where they are not small: they take half of the memory. So a
     model rounds on one target what it does not round on another.
     """
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         precision = precision_of(op)

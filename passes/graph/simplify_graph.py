@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -28,7 +27,7 @@ from inarch.dialects.graph.shape import (
     TransposeOp,
 )
 from inarch.ir.context import ConstantStore, store_of
-from inarch.ir.passes import Pass
+from inarch.ir.passes import OptionalPass
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.rewrite import apply_patterns
 from inarch.passes.graph._dead import erase_dead
@@ -177,10 +176,8 @@ def _merge_widenings(module: ModuleOp) -> None:
 
 
 @dataclass(frozen=True)
-class SimplifyGraphPass(Pass):
+class SimplifyGraphPass(OptionalPass):
     """Drops identities, merges reshapes, transposes and casts, and erases what nobody uses."""
-
-    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)

@@ -13,17 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import store_of
 from inarch.ir.functions import entry_blocks
+from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.report.structure import structure_of
 from inarch.ir.target import demanded_kernels, machine_of, target_of
@@ -40,7 +39,7 @@ from inarch.passes.tuned import choose, is_tuned
 
 
 @dataclass(frozen=True)
-class TileAndFusePass(ModulePass):
+class TileAndFusePass(OptionalPass):
     """Puts loops around nests that share large buffers, where the caches gain more than they lose.
 
     `rows`: how many points of the innermost loop a block has; 0: as many as the caches have room for.
@@ -48,9 +47,6 @@ class TileAndFusePass(ModulePass):
     many as the machine's costs say; keys that a constant mask hides from a whole block of rows are then left
     out. `always`: whatever it costs, for tests.
     """
-
-    name = "tile-and-fuse"
-    is_optional: ClassVar = True
 
     rows: int = 0
     always: bool = False
@@ -180,6 +176,3 @@ class Alike:
             return None
         structure = structure_of(nest, nest.operands)
         return self._numbers.setdefault(structure, len(self._numbers))
-
-
-PASS = TileAndFusePass

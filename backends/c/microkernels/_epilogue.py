@@ -31,7 +31,12 @@ from inarch.ir.types import dtype_of
 from inarch.meaning import Element, Term, elements
 from inarch.microkernel import Instance, functions_of, prototype
 
-EPILOGUE = (*(name for name in OF_MEANINGS if name != "rounded"), "f32", "f16", "bf16")
+EPILOGUE = (
+    *(n for n, row in OF_MEANINGS.items() if n != "rounded" and not row.is_integer_only),
+    "f32",
+    "f16",
+    "bf16",
+)
 """The functions that `finish` may have, and the dtypes that it may round to and read."""
 
 _Known = Mapping[SSAValue, Value]

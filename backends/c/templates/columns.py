@@ -113,14 +113,14 @@ def _generate(instance: Instance, *, lanes: int, most: int) -> str:
     writer.line("int64_t n = 0;")
     if count > 1:
         writer.open(f"for (; n + {count * lanes} <= N; n += {count * lanes})")
-        _Tile(instance, writer, rows, count, lanes).write()
+        Tile(instance, writer, rows, count, lanes).write()
         writer.close()
     writer.open(f"for (; n + {lanes} <= N; n += {lanes})")
-    _Tile(instance, writer, rows, 1, lanes).write()
+    Tile(instance, writer, rows, 1, lanes).write()
     writer.close()
     # gcc 12 would warn of a loop that it does not see to be empty where N is known.
     writer.open(f"for (; N % {lanes} != 0 && n < N; n++)")
-    _Tile(instance, writer, rows, 1, 1).write()
+    Tile(instance, writer, rows, 1, 1).write()
     writer.close()
     return writer.function()
 
@@ -131,7 +131,7 @@ def _vectors(instance: Instance, rows: int, most: int) -> int:
 
 
 @dataclass
-class _Tile:
+class Tile:
     """The code of `rows` by `vectors` accumulators of `lanes` lanes, from column `n` on."""
 
     instance: Instance
@@ -139,17 +139,20 @@ class _Tile:
     rows: int
     vectors: int
     lanes: int
+    name: str = ""
+    """What tells its accumulators from those of another tile of the function."""
     shape: Normal = field(init=False)
 
     def __post_init__(self) -> None:
         self.shape = normal(self.instance.meaning)
 
     def write(self) -> None:
+        """All of the tile: its begin, its reduction, its end."""
         shape, writer = self.shape, self.writer
         points = list(product(range(self.rows), range(self.vectors)))
         for point in points:
-            self._begin(point)
-        block = block_of(str(shape.operator), shape.update, self._dtype)
+            self.begin(point)
+        block = block_of(str(shape.operator), shape.update, self.dtype)
         sums = self._sums(points)
         if block is not None:
             count = " * ".join(str(loop.size) for loop in shape.reductions)
@@ -172,10 +175,10 @@ class _Tile:
             writer.open(f"for (; {name} < stop; {name}++)")
         loaded: dict[str, Value] = {}
         for point in points:
-            at = loader(writer, self._place(point), "n", self.lanes, loaded)
-            old = Value(self._name(point), is_vector=self.lanes > 1)
-            found = writer.updated(str(shape.operator), old, shape.update, self._dtype, at)
-            writer.line(f"{self._name(point)} = {found.text};")
+            at = loader(writer, self.place(point), "n", self.lanes, loaded)
+            old = Value(self.register(point), is_vector=self.lanes > 1)
+            found = writer.updated(str(shape.operator), old, shape.update, self.dtype, at)
+            writer.line(f"{self.register(point)} = {found.text};")
         writer.close()
         if block is not None:
             writer.line("since += stop - begin;")
@@ -188,7 +191,7 @@ class _Tile:
         if block is not None:
             self._end_blocks(sums)
         for point in points:
-            self._end(point)
+            self.end(point)
 
     def _lines(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -198,7 +201,10 @@ class _Tile:
         """Of each accumulator, where there are so many terms that they are added up in blocks."""
         kind, _ = self._kinds
         names = [f"{m}_{v}" for m, v in points]
-        return [LongSum(f"c_{at}", f"h_{at}", f"l_{at}", self._dtype, kind) for at in names]
+        of = self.name
+        return [
+            LongSum(f"c{of}_{at}", f"h{of}_{at}", f"l{of}_{at}", self.dtype, kind) for at in names
+        ]
 
     def _end_blocks(self, sums: Sequence[LongSum]) -> None:
         self.writer.open("if (is_long)")
@@ -208,38 +214,42 @@ class _Tile:
         self.writer.close()
 
     @property
-    def _dtype(self) -> DType:
+    def dtype(self) -> DType:
+        """Of the accumulators."""
         return DTYPES[self.writer.dtypes[self.shape.target.operand]]
 
-    def _name(self, point: tuple[int, int]) -> str:
-        return f"c_{point[0]}_{point[1]}"
+    def register(self, point: tuple[int, int]) -> str:
+        """The name of an accumulator."""
+        return f"c{self.name}_{point[0]}_{point[1]}"
 
-    def _place(self, point: tuple[int, int]) -> dict[str, str | int]:
+    def place(self, point: tuple[int, int]) -> dict[str, str | int]:
+        """Iterator -> where an accumulator is along it."""
         m, v = point
         return {"m": m, "n": f"(n + {v * self.lanes})" if v else "n"}
 
     @property
     def _kinds(self) -> tuple[str, str]:
         """The type of an accumulator, and the same at any element's address."""
-        dtype, writer = self._dtype, self.writer
+        dtype, writer = self.dtype, self.writer
         if self.lanes == 1:
             return dtype.c, dtype.c
         return writer.vector(dtype), writer.memory(dtype)
 
-    def _begin(self, point: tuple[int, int]) -> None:
+    def begin(self, point: tuple[int, int]) -> None:
+        """Declares an accumulator."""
         shape, writer = self.shape, self.writer
         kind, memory = self._kinds
         if shape.init is None:
-            start = f"*(const {memory} *)({address(shape.target, self._place(point), 'n')})"
+            start = f"*(const {memory} *)({address(shape.target, self.place(point), 'n')})"
         else:
-            first = writer.value(shape.init, self._dtype, scalars({}, shape.target, ""))
-            start = writer.splat(first, self._dtype) if self.lanes > 1 else first.text
-        writer.variable(kind, self._name(point), start)
+            first = writer.value(shape.init, self.dtype, scalars({}, shape.target, ""))
+            start = writer.splat(first, self.dtype) if self.lanes > 1 else first.text
+        writer.variable(kind, self.register(point), start)
 
-    def _end(self, point: tuple[int, int]) -> None:
+    def end(self, point: tuple[int, int]) -> None:
         """Finishes and stores an accumulator."""
-        shape, writer, dtype, name = self.shape, self.writer, self._dtype, self._name(point)
-        place = self._place(point)
+        shape, writer, dtype, name = self.shape, self.writer, self.dtype, self.register(point)
+        place = self.place(point)
         _, memory = self._kinds
         if shape.finish is not None:
             at = anywhere(writer, place, "n", self.lanes, Value(name, self.lanes > 1), shape.target)

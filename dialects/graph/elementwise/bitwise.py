@@ -62,12 +62,7 @@ class ShiftLeftOp(BitwiseOp):
     An amount that is negative, or not below the width, leaves 0 (as ONNX's BitShift).
     """
 
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a.shift_left(b)
-
-    def reference(self, a: Array, b: Array) -> Array:
-        fits = (b >= 0) & (b < a.itemsize * 8)
-        return evaluate(np.where, fits, np.left_shift(a, np.where(fits, b, 0)), a.dtype.type(0))
+    FUNCTION: ClassVar[str] = "shift_left"
 
 
 @op_definition
@@ -77,11 +72,4 @@ class ShiftRightOp(BitwiseOp):
     An amount that is negative, or not below the width, leaves the sign: 0, or -1 where a[i] < 0.
     """
 
-    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
-        return a.shift_right(b)
-
-    def reference(self, a: Array, b: Array) -> Array:
-        fits = (b >= 0) & (b < a.itemsize * 8)
-        sign = np.right_shift(a, a.dtype.type(a.itemsize * 8 - 1))
-        sign = sign if a.dtype.kind == "i" else np.zeros_like(a)
-        return evaluate(np.where, fits, np.right_shift(a, np.where(fits, b, 0)), sign)
+    FUNCTION: ClassVar[str] = "shift_right"

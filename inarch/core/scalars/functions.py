@@ -59,6 +59,8 @@ class Function:
     """Whether its slope is at most 1, where it has too many turning points to be listed."""
     is_float_only: bool = False
     """Whether meanings have it of floats alone."""
+    is_integer_only: bool = False
+    """Whether there is none of floats."""
     is_ours: bool = False
     """Whether its C on f32 is our own; `ulps` is what that keeps to, and f64 has the C library's."""
     has_vectors: bool = False
@@ -127,6 +129,20 @@ def _same(x: Array) -> Array:
     return x
 
 
+def _shift_left(x: Array, by: Array) -> Array:
+    """Bits past the width are lost; an amount that is negative, or not below the width, leaves 0."""
+    fits = (by >= 0) & (by < 8 * x.itemsize)
+    return np.where(fits, np.left_shift(x, np.where(fits, by, 0)), x.dtype.type(0))
+
+
+def _shift_right(x: Array, by: Array) -> Array:
+    """Such an amount leaves the sign: 0, or -1 where x is below 0."""
+    fits = (by >= 0) & (by < 8 * x.itemsize)
+    return np.where(
+        fits, np.right_shift(x, np.where(fits, by, 0)), np.where(x < 0, -1, 0).astype(x.dtype)
+    )
+
+
 def _rsqrt(x: Array) -> Array:
     return 1.0 / np.sqrt(x)
 
@@ -155,9 +171,16 @@ def _order(name: str, order: str, floats: str, signed: str, unsigned: str, numpy
 
 
 def _bits(name: str, sign: str) -> Function:
-    """Of integers and bools, bit by bit; no meaning has it."""
-    op, numpy = f"arith.{name}i", f"bitwise_{name}"
-    return Function(name, 2, "", op, op, numpy=numpy, sign=sign, commutes=True)
+    """Of integers and bools, bit by bit."""
+    op = f"arith.{name}i"
+    return _numbers(
+        name, 2, "", op, op, numpy=f"bitwise_{name}", sign=sign, commutes=True, is_integer_only=True
+    )
+
+
+def _shift(name: str, signed: str, unsigned: str, numpy: Callable[..., Array]) -> Function:
+    """Of integers, by an amount that is an integer, too."""
+    return _numbers(name, 2, "", signed, unsigned, numpy=numpy, is_integer_only=True)
 
 
 def _ours(name: str, operations: int, numpy: str | Callable[..., Array] = "") -> Function:
@@ -227,6 +250,8 @@ FUNCTIONS: Mapping[str, Function] = {
         _bits("and", "&"),
         _bits("or", "|"),
         _bits("xor", "^"),
+        _shift("shift_left", "arith.shli", "arith.shli", _shift_left),
+        _shift("shift_right", "arith.shrsi", "arith.shrui", _shift_right),
         _floats("rsqrt", _rsqrt, c="", operations=20, ulps=1.5),
         _floats("exp2"),
         _floats("log10"),
@@ -331,9 +356,11 @@ OF_MEANINGS: Mapping[str, Function] = _OfMeanings()
 is rounded before it is added to a sum."""
 
 SIGNS: Mapping[str, str] = {
-    name: row.sign for name, row in FUNCTIONS.items() if row.sign and row.in_meanings
+    name: row.sign
+    for name, row in FUNCTIONS.items()
+    if row.sign and row.in_meanings and not row.is_integer_only
 }
-"""The functions of meanings that are operators of C."""
+"""The functions that meanings write as operators."""
 ORDERS: Mapping[str, str] = {name: row.order for name, row in FUNCTIONS.items() if row.order}
 """Those that pick one of two numbers, by a comparison."""
 

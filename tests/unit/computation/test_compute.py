@@ -562,6 +562,8 @@ ROWS = "for m in M, n in N: C[m, n] = A[m] + s"
          "f64(...)"),
         ("for i in N: C[i] = exp(A[i])", {"A": A.astype(np.int32)},
          "compute:1:13: expected a float in exp(A[i]), found i32; cast it: f32(...)"),
+        ("for i in N: C[i] = and(A[i], 3)", {"A": A.astype(np.float32)},
+         "compute:1:13: expected an integer in and(A[i], 3), found f32; cast it: i32(...)"),
         ("for i in N: C[i] = A[i] + A[i]", {"A": A.astype(bool)},
          "compute:1:13: expected numbers in A[i] + A[i], found i1; cast it: f32(...)"),
         ("for i in N: C[i] = A[i] * 0.5", {"A": A.astype(np.int32)},

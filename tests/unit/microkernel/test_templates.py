@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
+from functools import partial, reduce
 from itertools import product
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 import inarch
 from effort import effort, seeds
-from inarch.backends.c.templates import columns, rows
+from inarch.backends.c.templates import columns, packed, rows
 from inarch.driver.extensions import load_files
 from inarch.machine.target import Target, native, parse
 from inarch.meaning import Apply, Element, Expression, Number
@@ -85,6 +87,80 @@ def _workload(seed: int) -> Workload:
     axes = tuple(Axis(size, at > 1) for at, size in enumerate(sizes))
     init = choose.choice([None, 0.0, 1.0, -3.0])
     return Workload(axes, operands, "C", operator, update, init, finish)
+
+
+def _packed(seed: int) -> Workload:
+    """A random product by weights of a few bits: rows, outputs, blocks, words of a block."""
+    choose = random.Random(seed)
+    bits, zero = choose.choice((2, 4, 8)), choose.choice((None, "f32", "i8"))
+    per, (m, n, b, d) = (
+        32 // bits,
+        (choose.choice((1, 3, 9)), choose.choice((16, 37, 70)), 3, choose.choice((1, 2))),
+    )
+    less: Expression = Number(float(1 << (bits - 1)))
+    if zero is not None:
+        less = _e("A2") if zero == "f32" else _a("f32", _e("A2"))
+    terms: list[Expression] = []
+    for at in range(per):
+        word = _a("shift_right", _e("A0"), Number(float(bits * at))) if at else _e("A0")
+        field = _a("f32", _a("and", word, Number(float((1 << bits) - 1))))
+        terms.append(_a("mul", _e(f"A{3 + at}"), _a("sub", field, less)))
+    update = _a("mul", reduce(partial(_a, "add"), terms), _e("A1"))
+    by_block, constant = (0, b, 1, 0), choose.choice((True, False))
+    operands = {
+        "A0": Operand("i32", (0, b * d, d, 1), is_constant=constant),
+        "A1": Operand("f32", by_block, is_constant=constant),
+        **({} if zero is None else {"A2": Operand(zero, by_block, is_constant=constant)}),
+        **{
+            f"A{3 + at}": Operand("f32", (b * d * per, 0, d * per, per), is_constant=False)
+            for at in range(per)
+        },
+        "C": Operand("f32", (n, 1, 0, 0), is_constant=False),
+    }
+    axes = tuple(Axis(size, at > 1) for at, size in enumerate((m, n, b, d)))
+    finish = choose.choice((None, _a("relu", _e("C"))))
+    return Workload(axes, operands, "C", "add", update, choose.choice((None, 0.0)), finish)
+
+
+@pytest.mark.sampled(effort(1, 6), reason="each is compiled and run in processes of its own")
+@pytest.mark.parametrize("target", ["native", "x86-64-v3", "generic"])
+@pytest.mark.parametrize("seed", range(12))
+def test_packed_weights_are_taken_apart_as_they_are_meant(seed: int, target: str) -> None:
+    kernel = packed.make(_packed(seed), parse(target))
+    assert kernel is not None
+    choices = members(kernel, parse(target))
+    choice = random.Random(seed).choice(choices)
+    verdict = verify(instantiate(kernel, "made", choice, target=parse(target)))
+    assert verdict.ok, f"{kernel.computes}: {verdict.line()}"
+
+
+def test_the_template_of_packed_weights_takes_no_other_fields() -> None:
+    whole = _packed(1)
+    assert isinstance(whole.update, Apply)
+    wide = {**whole.operands, "A0": replace(whole.operands["A0"], dtype="i64")}
+    for other in (
+        replace(whole, operator="mul"),
+        replace(whole, operands=wide),
+        replace(whole, update=whole.update.arguments[0]),
+        replace(whole, update=_without(whole.update, "shift_right")),
+        replace(
+            whole,
+            operands={**whole.operands, "C": replace(whole.operands["C"], strides=(1, 9, 0, 0))},
+        ),
+    ):
+        assert packed.make(other, native()) is None
+    assert packed.make(whole, native()) is not None
+
+
+def _without(expression: Expression, function: str) -> Expression:
+    """An expression with the first argument in place of a function of several."""
+    if not isinstance(expression, Apply):
+        return expression
+    if expression.function == function:
+        return expression.arguments[0]
+    return Apply(
+        expression.function, tuple(_without(each, function) for each in expression.arguments)
+    )
 
 
 def _made(seed: int, target: Target) -> list[Microkernel]:

@@ -13,10 +13,12 @@ from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import Property, shape_of, tensor_dtype
+from inarch.frontends.onnx.contract import Contract, typed, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.elementwise.elementwise import saturated_cast
 from inarch.frontends.onnx.ops.images.window import sliding
-from inarch.frontends.onnx.tensors import element_dtype
+from inarch.frontends.onnx.ops.products.packed import dequantized
+from inarch.frontends.onnx.tensors import element_dtype, narrow_dtype
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import mlir_type
 
@@ -33,24 +35,24 @@ def _quantize(node: Node) -> SSAValue:
     precision = element_dtype(wanted).name if wanted else found
     if precision not in _FLOATS:
         raise NotSupportedError(f"a precision of {precision}")
-    result = "ui8"
+    result, bits = "ui8", 0
     if node.has(2):
-        result = node.dtype(2).name
+        result, bits = node.dtype(2).name, node.builder.narrow.get(node.x(2), 0)
     elif wanted := node.int("output_dtype", 0):
-        result = element_dtype(wanted).name
+        narrow = narrow_dtype(wanted)
+        result, bits = (narrow[0].name, narrow[1]) if narrow else (element_dtype(wanted).name, 0)
     if DTYPES[result].is_stored:
         return _quantize_to_float(node, node.cast(node.x(0), "f32"), DTYPES[result])
     x = node.cast(node.x(0), precision)
     scale = node.cast(node.x(1), precision)
-    if node.int("block_size", 0):
-        zero = _blocks(node, node.x(2), x) if node.has(2) else None
-        return _round(node, node.graph.div(x, _blocks(node, scale, x)), zero, result)
-    zeros = [_one_or_along(node, node.x(2), x)] if node.has(2) else []
-    scale, to = _one_or_along(node, scale, x), mlir_type(result)
+    if node.int("block_size", 0) or bits:
+        zero = _spread(node, node.x(2), x) if node.has(2) else None
+        return _round(node, node.graph.div(x, _spread(node, scale, x)), zero, result, bits)
+    scale, *zeros = _numbers(node, x, scale)
     if precision != "f32":  # the quotient is rounded to it, and is whole or halved in f32
         x = node.cast(node.graph.div(x, _spread(node, scale, x)), "f32")
         scale = node.constant(np.array(1, np.float32))
-    return node.graph.quantize(x, scale, *zeros, **_axis(node, x), to=to)
+    return node.graph.quantize(x, scale, *zeros, **_axis(node, x), to=mlir_type(result))
 
 
 def _quantize_to_float(node: Node, x: SSAValue, dtype: DType) -> SSAValue:
@@ -73,37 +75,65 @@ def _spread(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
     return node.reshape(value, [shape_of(x)[d] if d == axis else 1 for d in range(rank)])
 
 
-def _round(node: Node, x: SSAValue, zero: SSAValue | None, result: str) -> SSAValue:
-    """`saturate(round(x) + zero)`; casts to integers saturate."""
+def _round(node: Node, x: SSAValue, zero: SSAValue | None, result: str, bits: int) -> SSAValue:
+    """`saturate(round(x) + zero)`; casts to integers saturate, those to fewer bits are clipped before."""
     rounded = node.graph.round(node.cast(x, "f32"))
     if zero is not None:
         rounded = node.graph.add(rounded, node.cast(zero, "f32"))
-    return node.cast(rounded, result)
+    if not bits:
+        return node.cast(rounded, result)
+    least = 0 if DTYPES[result].is_unsigned else -(1 << (bits - 1))
+    clipped = node.graph.minimum(node.graph.maximum(rounded, least), least + (1 << bits) - 1)
+    found = node.cast(clipped, result)
+    node.builder.narrow[found] = bits
+    return found
 
 
 def _dequantize(node: Node) -> SSAValue:
     """`(x - zero) * scale`, the product in f32; of another dtype it is rounded to that once."""
-    x, found = node.x(0), node.dtype(1).name
+    found, wanted = node.dtype(1).name, node.int("output_dtype", 0)
     if found not in _FLOATS:
         raise NotSupportedError(f"a scale of {found}")
-    wanted = node.int("output_dtype", 0)
-    result, scale = element_dtype(wanted).name if wanted else found, node.cast(node.x(1), "f32")
+    result = element_dtype(wanted).name if wanted else found
     if result not in _FLOATS:
         raise NotSupportedError(f"a result of {result}")
+    return node.cast(_dequantized(node, node.x(0), node.cast(node.x(1), "f32")), result)
+
+
+def _dequantized(node: Node, x: SSAValue, scale: SSAValue) -> SSAValue:
+    """`(x - zero) * scale`, in f32."""
     if node.dtype(0).is_stored:
         wide = node.cast(x, "f32")
         if node.has(2):
             wide = node.graph.sub(wide, _spread(node, node.cast(node.x(2), "f32"), x))
-        return node.cast(node.graph.mul(wide, _spread(node, scale, x)), result)
+        return node.graph.mul(wide, _spread(node, scale, x))
     if not node.int("block_size", 0):
-        numbers = [scale, *([node.x(2)] if node.has(2) else [])]
-        given = [_one_or_along(node, each, x) for each in numbers]
-        return node.cast(node.graph.dequantize(x, *given, **_axis(node, x)), result)
+        return node.graph.dequantize(x, *_numbers(node, x, scale), **_axis(node, x))
+    if (packed := _packed(node, x, scale)) is not None:
+        return packed
     wide = node.cast(x, "i32")
     if node.has(2):
         wide = node.graph.sub(wide, node.cast(_blocks(node, node.x(2), x), "i32"))
-    product = node.graph.mul(node.cast(wide, "f32"), _blocks(node, scale, x))
-    return node.cast(product, result)
+    return node.graph.mul(node.cast(wide, "f32"), _blocks(node, scale, x))
+
+
+def _packed(node: Node, x: SSAValue, scale: SSAValue) -> SSAValue | None:
+    """A constant matrix of i8 or ui8 with scales of blocks, which stays packed; None of anything else."""
+    q, rank = node.builder.arrays.get(x), len(shape_of(x))
+    zero = node.builder.arrays.get(node.x(2)) if node.has(2) else None
+    is_known = q is not None and (zero is not None or not node.has(2))
+    if q is None or not is_known or rank != 2 or q.dtype.itemsize != 1 or len(shape_of(scale)) != 2:
+        return None
+    axis, block = _check_blocks(node, scale, x)
+    if zero is not None:
+        _check_blocks(node, node.x(2), x)
+    return dequantized(node, q, scale, zero, block, axis)
+
+
+def _numbers(node: Node, x: SSAValue, scale: SSAValue) -> list[SSAValue]:
+    """The scale and the zero point, if any, of x: one of all, or those of an axis."""
+    values = [scale, *([node.x(2)] if node.has(2) else [])]
+    return [_one_or_along(node, value, x) for value in values]
 
 
 def _one_or_along(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
@@ -129,13 +159,22 @@ def _blocks(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
     found, shape = shape_of(value), shape_of(x)
     if found in ((), (1,)):
         return node.reshape(value, ())
-    axis, block = node.axis(node.int("axis", 1), len(shape)), node.int("block_size", 0)
-    blocks = tuple(-(-size // block) if d == axis else size for d, size in enumerate(shape))
-    if block < 0 or found != blocks:
-        raise InarchError(f"expected a shape {blocks} of blocks of {block}, found {found}")
+    axis, block = _check_blocks(node, value, x)
     node.room(shape[axis])
     indices = np.arange(shape[axis]) // block
     return node.graph.gather(value, node.constant(indices), axis=axis)
+
+
+def _check_blocks(node: Node, value: SSAValue, x: SSAValue) -> tuple[int, int]:
+    """The axis of the blocks, and their size. Raises InarchError where `value` has another shape."""
+    found, shape = shape_of(value), shape_of(x)
+    axis, block = node.axis(node.int("axis", 1), len(shape)), node.int("block_size", 0)
+    if block < 0:
+        raise InarchError(f"expected block_size >= 0, found {block}")
+    blocks = tuple(-(-size // block) if d == axis else size for d, size in enumerate(shape))
+    if found != blocks:
+        raise InarchError(f"expected a shape {blocks} of blocks of {block}, found {found}")
+    return axis, block
 
 
 def _matmul_integer(node: Node) -> SSAValue:
@@ -215,7 +254,11 @@ def _requantize(node: Node, product: SSAValue, scales: tuple[int, int]) -> SSAVa
     return node.graph.quantize(scaled, one, node.reshape(zero, ()), to=to)
 
 
+_ATTRIBUTES = typed(INT="axis block_size output_dtype saturate")
+
 CONVERTERS: dict[str, Converter] = {
+    "com.microsoft.DequantizeLinear": under(Contract((2, 3), attributes=_ATTRIBUTES), _dequantize),
+    "com.microsoft.QuantizeLinear": under(Contract((2, 3), attributes=_ATTRIBUTES), _quantize),
     "ConvInteger": _conv_integer,
     "DequantizeLinear": _dequantize,
     "MatMulInteger": _matmul_integer,

@@ -32,6 +32,30 @@ def dequantized(b: GraphBuilder) -> None:
     b.graph.dequantize(x, *numbers, **properties)
 
 
+def dequantized_packed(b: GraphBuilder) -> None:
+    """Weights of a few bits, in words, as floats."""
+    operands, properties, _ = _packed(b)
+    b.graph.dequantize_packed(*operands, **properties)
+
+
+def packed_product(b: GraphBuilder) -> None:
+    """A product by such weights."""
+    operands, properties, columns = _packed(b)
+    x = b.fresh(DTYPES["f32"], (b.choices.pick((1, 2, 5, 9)), columns))
+    b.graph.matmul_packed(x, *operands, **properties)
+
+
+def _packed(b: GraphBuilder) -> tuple[list[SSAValue], dict[str, Any], int]:
+    """Words, scales and maybe zero points; properties; the weights of a row."""
+    bits, rows = b.choices.pick((4, 2, 8)), b.choices.pick((3, 16, 1, 20, 37))
+    blocks, words = b.choices.integer(1, 3), b.choices.integer(1, 4)
+    operands = [b.fresh(DTYPES["i32"], (rows, blocks * words), 70)]
+    operands.append(b.fresh(DTYPES["f32"], (rows, blocks), 70))
+    if b.choices.chance(60):
+        operands.append(b.fresh(DTYPES[b.choices.pick(("i8", "f32"))], (rows, blocks), 70))
+    return operands, {"bits": bits}, blocks * words * (32 // bits)
+
+
 def _scale_and_zero(
     b: GraphBuilder, x: SSAValue, scale: DType, zero: DType
 ) -> tuple[list[SSAValue], dict[str, Any]]:

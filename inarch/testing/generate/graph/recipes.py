@@ -28,7 +28,12 @@ from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph import moves as _moves
 from inarch.testing.generate.graph.builder import GraphBuilder, Recipe, is_float, is_number
 from inarch.testing.generate.graph.products import batch_norm, epsilon, product
-from inarch.testing.generate.graph.quantized import dequantized, quantized
+from inarch.testing.generate.graph.quantized import (
+    dequantized,
+    dequantized_packed,
+    packed_product,
+    quantized,
+)
 from inarch.testing.generate.graph.regions import branch, repeat, scan
 from inarch.testing.generate.graph.windows import conv, conv_transpose, layer, pooling
 
@@ -287,6 +292,8 @@ OWN: Mapping[str, Recipe] = {
     "gelu": _gelu,
     "quantize": quantized,
     "dequantize": dequantized,
+    "dequantize_packed": dequantized_packed,
+    "matmul_packed": packed_product,
     "reshape": _moves.reshape,
     "transpose": _moves.transpose,
     "broadcast_to": _moves.broadcast_to,
