@@ -148,7 +148,7 @@ def test_an_unknown_level_is_a_usage_error() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_inputs_fit_and_have_special_values(level: str) -> None:
     found: list[Array] = []
-    for program in programs(level, seed=13, count=effort(6, 40)):
+    for program in programs(level, seed=13, count=effort(12, 40)):
         for function in program.functions():
             first, again = (inputs(program, 1, function=function) for _ in range(2))
             for left, right in zip(first, again, strict=True):
