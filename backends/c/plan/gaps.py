@@ -12,7 +12,7 @@ x[19] of the 17 elements that there are. Where an argument ends with a page (a m
 segmentation fault. It is a bug like GCC's PR tree-optimization/115385 ("peeling for gaps can be
 insufficient"), seen with gcc 12.2 for all levels of x86-64; no version is taken to be free of it. clang is.
 
-Safe are loops whose step is one element, or is filled by a loop inside, which have no gaps, and those that
+Safe are loops whose step is one element, or is filled by loops inside, which have no gaps, and those that
 still have loops inside them when gcc vectorises: it refuses gaps there. A loop with a step is harmless as the
 innermost, as in pools: there is one store in it, so that registers are filled from several steps; those keep
 their vectors, which make them twice as fast. What microkernels read is judged by their meaning
@@ -57,12 +57,14 @@ def reads_gaps(nest: LoopNest) -> bool:
 
 
 def _skips(nest: LoopNest, read: PointerAccess, position: int) -> bool:
-    """Whether it has gaps along a loop: a loop inside may fill the step, as channels in blocks do."""
-    steps = read.offset.coefficients
-    step = steps[position]
+    """Whether it has gaps along a loop: loops inside may fill the step, as channels in blocks do."""
+    steps = [abs(by) for by in read.offset.coefficients]
     inside = zip(steps[position + 1 :], nest.loops[position + 1 :], strict=True)
-    is_filled = any(abs(by) == 1 and loop.size >= abs(step) for by, loop in inside)
-    return is_gap(step, read.dtype.nbytes) and not is_filled
+    filled = 1
+    for by, loop in sorted(inside, key=lambda one: one[0]):
+        if by <= filled:  # neighbours meet, or overlap
+            filled += by * (loop.size - 1)
+    return is_gap(steps[position], read.dtype.nbytes) and filled < steps[position]
 
 
 def _vanishes(inside: Sequence[Loop]) -> bool:

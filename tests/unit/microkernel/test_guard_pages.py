@@ -89,6 +89,13 @@ def convolution(kernel: int, step: int, size: int, channels: int, features: int)
     return nodes, {"x": (1, channels, width, width)}, {"w": weights}
 
 
+def windows(kernel: int, step: int, rows: int, columns: int, channels: int) -> Case:
+    """A depthwise convolution without padding, with weights that come at run time and end with the last tap."""
+    shape = (1, channels, *(step * (size - 1) + kernel for size in (rows, columns)))
+    nodes = [node("Conv", "x w", strides=[step, step], group=channels)]
+    return nodes, {"x": shape, "w": (channels, 1, kernel, kernel)}, {}
+
+
 CASES: dict[str, Case] = {
     **{
         f"points every {step}, {features} features, {points}": strided_points(step, features, points)
@@ -108,6 +115,10 @@ CASES: dict[str, Case] = {
     "1x1 convolution every 4": convolution(1, 4, 8, 1, 16),
     "3x3 convolution every 2": convolution(3, 2, 7, 3, 8),
     "3x3 convolution of many channels": convolution(3, 1, 8, 16, 16),
+    **{
+        f"{kernel}x{kernel} windows every {step}, {rows}x{columns}": windows(kernel, step, rows, columns, 5)
+        for kernel, step, rows, columns in ((3, 1, 3, 3), (2, 1, 4, 6), (3, 2, 3, 5), (5, 1, 2, 10))
+    },
     "transpose": ([node("Transpose", "x", perm=[1, 0])], {"x": (9, 4)}, {}),
     "columns": ([node("Transpose", "x", "t", perm=[1, 0]), node("MatMul", "t z")],
                 {"x": (9, 5), "z": (9, 8)}, {}),
