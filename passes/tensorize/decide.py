@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError
+from inarch.core.once import cached_property
 from inarch.microkernel import Instance, is_foreign
 from inarch.microkernel.template import template_of
 from inarch.passes.tensorize.keep.memo import Decision, excluded_of
@@ -24,14 +25,11 @@ from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import (
     Candidate,
     sizes_of,
-    streams_of,
 )
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
-from inarch.passes.tensorize.weigh.nest import multiply_adds_in, nest_cycles
-from inarch.passes.tensorize.weigh.plain import plain_cycles
+from inarch.passes.tensorize.weigh.nest import nest_cycles
 from inarch.passes.tensorize.weigh.search import candidates
-from inarch.passes.tensorize.weigh.traffic import brought
 
 Usable = Callable[[Instance], str | None]
 """An instance -> None, or why it cannot be built."""
@@ -44,6 +42,8 @@ None: it cannot be called here.
 
 MOST_MEASURED = 8
 """Calls that are measured for one nest: each is of what looks best by all that is known."""
+LEAST = 2500.0
+"""Cycles: what takes less is done by a kernel where there is one."""
 LONG = 1 << 15
 """Terms of a sum from which on a chain of all of them loses digits that users see, more than models have."""
 MOST_IN_A_CHAIN = 512
@@ -149,28 +149,19 @@ class Deciding:
             return True
         return self._is_dear(candidate, misses)
 
+    @cached_property
+    def _plain(self) -> float:
+        """Cycles of the nest without a kernel, or so few that nobody minds a kernel."""
+        return max(LEAST, nest_cycles(self.nest.nest, self.maker.target, self.maker.machine))
+
     def _is_dear(self, candidate: Candidate, misses: dict[str, Miss]) -> bool:
         """Whether the nest is better off without a kernel; noted in `misses`."""
-        name, most = candidate.family.pattern.name, self._most(candidate)
-        if candidate.cost <= most:
+        if candidate.cost <= self._plain:
             return False
-        reason = f"it would take {candidate.cost:.0f} cycles, the nest as it is at most {most:.0f}"
+        name = candidate.family.pattern.name
+        reason = f"it would take {candidate.cost:.0f} cycles, the nest as it is {self._plain:.0f}"
         misses.setdefault(name, Miss(reason, 5))
         return True
-
-    def _most(self, candidate: Candidate) -> float:
-        """Cycles of the nest without a kernel, however badly it is compiled.
-
-        What has no products is compiled well: there a kernel must be faster than that.
-        """
-        nest, family = self.nest, candidate.family
-        sizes = [axis.size for axis in nest.axes]
-        most = plain_cycles(nest, family.target, family.machine)
-        most += brought(streams_of(candidate.matched), sizes, family.costs)
-        if multiply_adds_in(nest.nest):
-            return most
-        plain = nest_cycles(nest.nest, family.target, family.machine)
-        return max(most, plain) if family.is_stated else plain
 
     def _measured(self) -> tuple[str, str] | None:
         """Measures what looks best until its cost is known; a kernel that fails so, and why."""

@@ -22,7 +22,7 @@ from inarch.passes.loop.tiling.classes import operands_of
 from inarch.passes.loop.tiling.group import Group
 from inarch.passes.loop.tiling.keys import Keys, Window
 from inarch.passes.tensorize.unify.strided import strided_nest
-from inarch.passes.tensorize.weigh.plain import plain_cycles
+from inarch.passes.tensorize.weigh.nest import nest_cycles
 
 Flags = tuple[bool, ...]
 """Of each class of the group."""
@@ -155,7 +155,7 @@ class Measure:
 
     def __init__(self, target: Target, machine: Machine) -> None:
         self._facts = cache(_facts_of)
-        self._plain = cache(partial(_plain_of, target, machine))
+        self._plain = cache(partial(nest_cycles, target=target, machine=machine))
         self._sizes = cache(_sizes_of)
 
     def of(self, group: Group, keys: Keys | None) -> Figures:
@@ -210,10 +210,6 @@ class Measure:
             tuple(at == len(shape) - 1 for at in cut),
             last,
         )
-
-
-def _plain_of(target: Target, machine: Machine, nest: NestOp) -> float:
-    return plain_cycles(strided_nest(nest), target, machine)
 
 
 def _facts_of(nest: NestOp) -> _Facts:

@@ -26,8 +26,8 @@ from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.candidates import stream_of
 from inarch.passes.tensorize.weigh.cost import Costs, Traffic
-from inarch.passes.tensorize.weigh.plain import is_in_order, plain_cycles, side_by_side, waits
-from inarch.passes.tensorize.weigh.traffic import traffic
+from inarch.passes.tensorize.weigh.plain import plain_cycles, row_of
+from inarch.passes.tensorize.weigh.traffic import CallLoop, traffic
 
 
 class TripCounts:
@@ -91,39 +91,34 @@ def _brought(value: SSAValue, accesses: int, machine: Machine) -> float:
 def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
     """Cycles of one core that the nest takes without a kernel: its operations, or bringing its operands.
 
-    Of a product what `plain_cycles` says, as kernels are weighed against; of what has no vector form (indices
-    that are read, running sums) one number after the other; else vectors at the pace of multiply-adds. Sums
-    of floats have as many lanes as there are outputs side by side, and wait for the terms before; memory
-    adds to them what it adds to calls of a kernel, which they are compared with.
+    Reductions take what `plain_cycles` says, to which memory adds what it adds to calls of a kernel, which
+    they are compared with. Others are vectors at the pace of multiply-adds; of what has no vector form
+    (indices that are read, running sums), one number after the other.
     """
     points = math.prod(op.sizes)
     if not points:
         return 0.0
+    if op.has_reduction and unsuitable(op) is None:
+        nest = strided_nest(op)
+        busy = plain_cycles(nest, target, machine)
+        return busy + Costs(machine).added(busy, _moved(nest, machine))
+    element = max(dtype_of(memref_of(value).element_type).nbytes for value in op.outs)
+    if is_copy(op) and is_transposed(op):
+        return Costs(machine).copy(2 * points * element)  # of a part of the buffers, maybe
+    # A line is read before it is written.
     touches = Counter([*op.ins, *op.outs])
     brought = {value: _brought(value, n * points, machine) for value, n in touches.items()}
-    touched = sum(brought.values())
-    if is_copy(op) and is_transposed(op):
-        element = dtype_of(memref_of(op.outs[0]).element_type)
-        return Costs(machine).copy(2 * points * element.nbytes)  # of a part of the buffers, maybe
-    if multiply_adds_in(op) and unsuitable(op) is None:
-        return plain_cycles(strided_nest(op), target, machine) + touched
-    touched += sum(brought[value] for value in set(op.outs))  # a line is read before it is written
-    element = max(dtype_of(memref_of(value).element_type).nbytes for value in op.outs)
+    touched = sum(brought.values()) + sum(brought[value] for value in set(op.outs))
     lanes = 1 if is_indirect(op) or op.has_scan else max(1, target.vector_bytes // element)
     functions = applied_in(op.body.block)
-    if op.has_reduction and unsuitable(op) is None and is_in_order(nest := strided_nest(op)):
-        outputs = side_by_side(nest)
-        lanes = min(lanes, outputs)
-        vectors = points // outputs * math.ceil(outputs / lanes)
-        work = vectors * body_cycles(functions, lanes * element, machine)
-        busy = max(work, waits(nest, machine))
-        return busy + Costs(machine).added(busy, _moved(nest, machine))
     return max(points / lanes * body_cycles(functions, lanes * element, machine), touched)
 
 
 def _moved(nest: StridedNest, machine: Machine) -> Traffic:
-    """What memory does around the nest as it is, as around one call of a kernel."""
-    streams = [stream_of(nest, read, is_demanded=False) for read in nest.reads]
+    """What memory does around the rows of the nest, as around calls of a kernel; constants come from far."""
+    streams = [stream_of(nest, read, is_demanded=True) for read in nest.reads]
     streams.append(replace(stream_of(nest, nest.write, is_demanded=False), is_written=True))
-    sizes = [axis.size for axis in nest.axes]
-    return traffic(streams, sizes, sizes, [], Costs(machine))[1]
+    sizes, row = [axis.size for axis in nest.axes], row_of(nest)
+    counts = [size // own for size, own in zip(sizes, row, strict=True)]
+    loops = [CallLoop(at, count, False) for at, count in enumerate(counts) if count > 1]
+    return traffic(streams, sizes, row, loops, Costs(machine))[1]

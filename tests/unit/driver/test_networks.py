@@ -23,12 +23,11 @@ from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remark
-from inarch.ir.target import machine_of
 from inarch.ir.text import parse_module
 from inarch.passes.tensorize.report import KernelReport
 from inarch.passes.tensorize.unify.strided import strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
-from inarch.passes.tensorize.weigh.plain import side_by_side, waits
+from inarch.passes.tensorize.weigh.plain import adds_numbers
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
 from inarch.pipeline.remarks import RemarkListener
@@ -108,9 +107,8 @@ def scalar_functions(module: ModuleOp) -> list[str]:
     """Nests that no kernel does, and that sum up functions of numbers one after the other."""
     nests = [nest for nest in nest_ops(module) if nest.has_reduction and unsuitable(nest) is None]
     found = [nest for nest in nests if any(op.name in FUNCTIONS for op in nest.body.block.ops)]
-    machine = machine_of(module)
     strided = {str(nest): strided_nest(nest) for nest in found}
-    return [text for text, n in strided.items() if waits(n, machine) and side_by_side(n) == 1]
+    return [text for text, n in strided.items() if adds_numbers(n)]
 
 
 @pytest.mark.parametrize("target", TARGETS)
