@@ -18,9 +18,6 @@ from inarch.passes.lower.algorithm import Algorithm, Bound, Known
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.refusals import unless_f32, unless_one_group
 
-_TERMS = 384
-"""Of a sum, at the least: with fewer, copies take longer than products gain."""
-
 
 def _refuses(op: Operation) -> str | None:
     assert isinstance(op, ConvOp), "asked of convolutions alone"
@@ -30,10 +27,9 @@ def _refuses(op: Operation) -> str | None:
     if max(ints(op.strides)) == 1 or math.prod(window) == 1:
         return "expected windows of several taps and a stride above 1"
     lanes, channels = channel_blocks(op.x), (shape_of(op.x)[1], shape_of(op.out)[1])
-    if lanes and any(size % lanes for size in channels):
-        return f"expected whole blocks of {lanes} channels, found {channels[0]} and {channels[1]}"
-    terms = math.prod(shape_of(op.w)[1:])
-    return f"expected {_TERMS} terms or more, found {terms}" if terms < _TERMS else None
+    if not lanes or all(size % lanes == 0 for size in channels):
+        return None
+    return f"expected whole blocks of {lanes} channels, found {channels[0]} and {channels[1]}"
 
 
 def _lower(op: Operation, builder: LoopBuilder) -> None:

@@ -79,14 +79,10 @@ def test_strided_convolutions_as_products(seed: int, monkeypatch: pytest.MonkeyP
 
 
 def test_what_no_product_gains_is_refused() -> None:
-    """Without steps, without windows, with few terms: with the reason."""
-    steps = "expected windows of several taps and a stride above 1"
-    for channels, window, stride, reason in (
-        (48, 3, 1, steps),
-        (48, 1, 2, steps),
-        (8, 3, 2, "expected 384 terms or more, found 72"),
-    ):
-        shape = (1, channels, 8, 8)
+    """Without steps, without windows: with the reason."""
+    reason = "expected windows of several taps and a stride above 1"
+    for window, stride in ((3, 1), (1, 2)):
+        shape = (1, 48, 8, 8)
         text = _conv(shape, 8, [window] * 2, [stride] * 2, [1, 1], [0] * 4, bias=False, halo=False)
         with pytest.raises(UsageError, match=f"'gemm' does not apply to 'graph.conv': {reason}"):
             run_pass(text, "graph-to-loop")
