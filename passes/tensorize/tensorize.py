@@ -29,9 +29,9 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
 from inarch.microkernel import is_foreign
 from inarch.microkernel.demanded import demanded_of
-from inarch.microkernel.table import MICROKERNELS
+from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.passes.tensorize.by_hand import calls_of, is_by_hand, note, told
-from inarch.passes.tensorize.choose import Chooser, KernelTrial, chooser_of
+from inarch.passes.tensorize.choose import Chooser, KernelTrial, Prices, chooser_of
 from inarch.passes.tensorize.decide import OUTSIDE, Meter, Usable, choice_of, preference
 from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.keep.memo import nest_text
@@ -65,19 +65,16 @@ class TensorizePass(OptionalPass):
     kernels: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        trial = facts_of(ctx).take(KernelTrial)
-        tuned = facts_of(ctx).get(Tuned)
-        if trial is None:
-            report = tensorize(op, self.kernels or None, tuned=tuned)
-        else:
-            report = tensorize(
-                op,
-                self.kernels or None,
-                trial.why_not,
-                kept=trial.kept,
-                measure=trial.measure,
-                tuned=tuned,
-            )
+        chooser = Prices.of(ctx, op).chooser
+        trial, tuned = facts_of(ctx).take(KernelTrial), facts_of(ctx).get(Tuned)
+        why_not, kept, measure = (
+            (trial.why_not, trial.kept, trial.measure) if trial else (None,) * 3
+        )
+        if self.kernels or chooser.guests or any(TEMPLATES.foreign()):
+            # Else all can be used, and what was asked before holds.
+            chooser = chooser_of(op, self.kernels or None, why_not, kept, measure, tuned)
+        report = tensorize_by(chooser, op)
+        if trial is not None:
             report = replace(report, unusable={**report.unusable, **trial.reasons})
             _warn(report)
         facts_of(ctx).put(report)
@@ -133,12 +130,18 @@ def tensorize(
     """The pass; `kernels` are the only ones besides those demanded (None: all).
 
     `usable` says why an instance cannot be built, None when it can: the next best takes its place, and
-    where the kernel was demanded InarchError is raised. `pick` may put another candidate in the place of
-    the one chosen, for measuring; the report does not know. What is in `kept` is not searched for again.
+    where the kernel was demanded InarchError is raised. What is in `kept` is not searched for again.
     `measure` says what calls take of kernels that do not; without it they are estimated. What is `tuned` is
-    taken as it was measured.
+    taken as it was measured. `pick`: as of `tensorize_by`.
     """
-    chooser = chooser_of(module, kernels, usable, kept, measure, tuned)
+    return tensorize_by(chooser_of(module, kernels, usable, kept, measure, tuned), module, pick)
+
+
+def tensorize_by(chooser: Chooser, module: ModuleOp, pick: Pick | None = None) -> KernelReport:
+    """The pass, by the decisions of `chooser`; `pick` may put another candidate in the place of one chosen.
+
+    That is for measuring: the report does not know.
+    """
     families, maker, demanded = chooser.families, chooser.maker, chooser.demanded
     target, machine = target_of(module), machine_of(module)
     definitions, running = Definitions(module), TripCounts(module)
