@@ -61,15 +61,8 @@ Forms = Sequence[Sequence[Form]]
 
 _NO_WORK = (arith.ConstantOp, arith.IndexCastOp, memref.SubviewOp)
 """Of what loops do to single elements, what takes no time or is a part of an address."""
-_RATE = 2
-"""Of the others a cycle, about: half of what processors can."""
-
-_GAIN = 0.9
-"""Of the time of an outer loop: what an inner one must take less to be shared instead."""
 _PARTS = 4
 """For each thread, of a loop whose iterations are not known: a multiple of what most programs share."""
-_BLOCK = 256
-"""Cycles of neighbouring iterations that one thread does: mostly they are of one cache line."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +263,7 @@ class _Sharing:
             for own, count in inside:
                 each -= own - own * math.ceil(count / threads) / count - self.machine.fork
             together += iterations * each
-        return together < _GAIN * alone
+        return together < alone
 
     def _worth_inside(self, op: ForOp) -> Iterator[tuple[float, int]]:
         """Cycles and trip count of each inner loop that may be parallel and is profitable."""
@@ -291,7 +284,7 @@ class _Sharing:
         wanted = op.mode.data == "parallel"
         if is_kept(op) and not wanted:
             return
-        each = max(self._work_in(op) / op.likely_trip_count, 1 / _RATE)
+        each = max(self._work_in(op) / op.likely_trip_count, body_cycles([], 1, self.machine))
         us = each * op.likely_trip_count / self.machine.ghz / 1000
         least = 0 if wanted else math.ceil(self.least / each)
         if len(op.spanned()) < least or not may_be_parted(op):
@@ -302,7 +295,10 @@ class _Sharing:
         parts = _PARTS * self.counts[-1]
         name, where = op.induction.name_hint or "i", location_text(op)
         most = (least or len(op.spanned())) // parts  # so that no part is empty
-        block = max(1, min(_BLOCK, math.ceil(_BLOCK / each), most))
+        # Neighbours write the same line: a block takes as long as a line that comes from another core.
+        block = max(
+            1, min(self.machine.line_bytes, math.ceil(self.machine.far.latency / each), most)
+        )
         if part(op, parts, block, least, self.symbols):
             self._tell(op, Sharing(where, us, f"{name}, computed", parts, ""))
         elif wanted:
@@ -322,7 +318,7 @@ class _Sharing:
         total = 0.0
         for inner in op.body.block.ops:
             if inner.name.startswith(("arith.", "memref.")) and not isinstance(inner, _NO_WORK):
-                total += 1 / _RATE
+                total += body_cycles([inner.name], 1, self.machine)
                 continue
             if isinstance(inner, ForOp):
                 total += self._work_in(inner)
