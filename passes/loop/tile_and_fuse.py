@@ -26,14 +26,12 @@ from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.report.structure import structure_of
 from inarch.ir.target import demanded_kernels, machine_of, target_of
-from inarch.passes.loop.nests.uses import BufferUses
 from inarch.passes.loop.tiling.core import Core
 from inarch.passes.loop.tiling.figures import Measure
 from inarch.passes.loop.tiling.group import Group, groups
 from inarch.passes.loop.tiling.loops import run_in_blocks
 from inarch.passes.loop.tiling.masks import Masks
 from inarch.passes.loop.tiling.softmax import maximum_of
-from inarch.passes.loop.tiling.sources import read_sources
 from inarch.passes.loop.tiling.worth import Plan, least_bytes, plan_of
 from inarch.passes.tuned import choose, is_tuned
 
@@ -85,7 +83,6 @@ class TileAndFusePass(OptionalPass):
             if one[1].way.gain > -most_lost * one[1].way.before or self._is_wanted(one[1])
         ]
         found.sort(key=self._merit, reverse=True)
-        uses = BufferUses.of_block(block) if found else None
         tiled: set[Operation] = set()
         for group, best in found:
             if not tiled.isdisjoint(group.nests):
@@ -101,8 +98,7 @@ class TileAndFusePass(OptionalPass):
                 f"{len(group.nests)} nests run in {_text(way.blocks)}: {way.before} bytes of scratch are "
                 f"{way.after}{', hidden keys are left out' if hidden else ''}",
             )
-            assert uses is not None, "a group has been found"
-            run_in_blocks(read_sources(group, uses), way.blocks, along=chosen.keys)
+            run_in_blocks(group, way.blocks, along=chosen.keys)
 
     def _chosen(
         self,

@@ -186,62 +186,6 @@ func.func @one_view(%x: memref<7x8xf32>, %y: memref<7x8xf32> {inarch.result}) {
 
 // -----
 
-// The product reads what the transposed copy is of, of which there is none then.
-// CHECK-LABEL: func.func @turned
-// CHECK-NOT:  memref<5x8xf32>
-// CHECK:      loop.for %i = 0 to 6 step 3 {
-// CHECK:        loop.nest (m = 3, n = 8, k = 5 reduction) ins(%{{.*}}[m, k] : {{.*}}, %k[n, k] : memref<8x5xf32>)
-func.func @turned(%x: memref<7x5xf32>, %k: memref<8x5xf32>, %y: memref<7xf32> {inarch.result}) {
-  %w = loop.alloc : memref<5x8xf32>
-  loop.nest (i = 5, j = 8) ins(%k[j, i] : memref<8x5xf32>) outs(%w[i, j] : memref<5x8xf32>) {
-  ^bb0(%a: f32, %o: f32):
-    loop.yield %a : f32
-  }
-  %t = loop.alloc : memref<7x8xf32>
-  loop.nest (m = 7, n = 8, k = 5 reduction) ins(%x[m, k] : memref<7x5xf32>, %w[k, n] : memref<5x8xf32>) outs(%t[m, n] init 0.0 : memref<7x8xf32>) {
-  ^bb0(%a: f32, %b: f32, %o: f32):
-    %p = arith.mulf %a, %b : f32
-    %r = arith.addf %o, %p : f32
-    loop.yield %r : f32
-  }
-  loop.nest (i = 7, j = 8 reduction) ins(%t[i, j] : memref<7x8xf32>) outs(%y[i] init 0.0 : memref<7xf32>) {
-  ^bb0(%a: f32, %o: f32):
-    %r = arith.addf %o, %a : f32
-    loop.yield %r : f32
-  }
-  func.return
-}
-
-// -----
-
-// A copy in the order of its source stays one: it is read in the order in which it lies.
-// CHECK-LABEL: func.func @straight
-// CHECK:      loop.nest (i = 5, j = 8) ins(%k[i, j]
-// CHECK:      loop.for
-// CHECK:        loop.nest (m = 3, n = 8, k = 5 reduction) ins(%{{.*}}[m, k] : {{.*}}, %{{.*}}[k, n] : memref<5x8xf32>)
-func.func @straight(%x: memref<7x5xf32>, %k: memref<5x9xf32>, %y: memref<7xf32> {inarch.result}) {
-  %w = loop.alloc : memref<5x8xf32>
-  loop.nest (i = 5, j = 8) ins(%k[i, j] : memref<5x9xf32>) outs(%w[i, j] : memref<5x8xf32>) {
-  ^bb0(%a: f32, %o: f32):
-    loop.yield %a : f32
-  }
-  %t = loop.alloc : memref<7x8xf32>
-  loop.nest (m = 7, n = 8, k = 5 reduction) ins(%x[m, k] : memref<7x5xf32>, %w[k, n] : memref<5x8xf32>) outs(%t[m, n] init 0.0 : memref<7x8xf32>) {
-  ^bb0(%a: f32, %b: f32, %o: f32):
-    %p = arith.mulf %a, %b : f32
-    %r = arith.addf %o, %p : f32
-    loop.yield %r : f32
-  }
-  loop.nest (i = 7, j = 8 reduction) ins(%t[i, j] : memref<7x8xf32>) outs(%y[i] init 0.0 : memref<7xf32>) {
-  ^bb0(%a: f32, %o: f32):
-    %r = arith.addf %o, %a : f32
-    loop.yield %r : f32
-  }
-  func.return
-}
-
-// -----
-
 // So does what is computed,
 // CHECK-LABEL: func.func @computed
 // CHECK:      loop.nest (i = 5, j = 8) ins(%k[j, i]
