@@ -11,9 +11,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from inarch.core.errors import PluginError, UsageError
+from inarch.core.errors import UsageError
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.ir.context import store_of
 from inarch.ir.location import location_text
 from inarch.ir.passes import OptionalPass
 from inarch.ir.report.facts import facts_of
@@ -22,21 +21,14 @@ from inarch.passes.graph._asked import graph_ops, mark_asked
 from inarch.passes.lower.algorithm import (
     ATTRIBUTE,
     DIRECT,
-    POLICIES,
-    Algorithm,
-    Bound,
     algorithm_of,
     algorithms_of,
     asked_for,
-    bound_of,
     described,
     identity_of,
-    known_numbers,
-    policy_of,
-    refusal,
 )
-from inarch.passes.lower.op_prices import OpPrices, bytes_of, left_out
-from inarch.passes.lower.weighed import Algorithms, PriceAll, Weighed
+from inarch.passes.lower.op_prices import OpPrices, bytes_of
+from inarch.passes.lower.weighed import Algorithms, Weighed
 from inarch.passes.tuned import choose
 
 _WORTH = 4
@@ -63,13 +55,9 @@ class ChooseAlgorithmPass(OptionalPass):
         mark_asked(op)
         if not 1 <= self.growth < math.inf:
             raise UsageError(f"{self.name}: growth: expected a number >= 1, found {self.growth}")
-        policy = POLICIES.index(policy_of(op))
         facts_of(ctx).put(report := Algorithms())
-        every = [
-            (each, _weighed(ctx, op, each, there, policy))
-            for each in graph_ops(op)
-            if (there := dict(algorithms_of(each)))
-        ]
+        prices = OpPrices.of(ctx, op)
+        every = [(each, prices.ways(each)) for each in graph_ops(op) if any(algorithms_of(each))]
         constants = sum(
             bytes_of(one.results[0]) for one in op.walk() if isinstance(one, ConstantOp)
         )
@@ -97,52 +85,6 @@ class ChooseAlgorithmPass(OptionalPass):
             part = next(one.cycles for one in able if one.name == taken) / able[0].cycles
             remarks_of(ctx).done(op, f"{taken}, at {part:.2f} of the cycles of direct")
         return taken
-
-
-def _weighed(
-    ctx: Context,
-    module: ModuleOp,
-    op: Operation,
-    there: dict[str, Algorithm],
-    policy: int,
-) -> list[Weighed]:
-    """Direct and the others; ops that are alike have one price."""
-    asked, store = asked_for(op), store_of(ctx)
-    found: list[Weighed] = []
-    for name, algorithm in there.items():
-        bound = None
-        try:
-            why = refusal(op, name, algorithm)
-            if why is None:
-                bound = bound_of(op, name, algorithm, lambda value: known_numbers(value, store))
-                if name != asked:
-                    why = _forbidden(bound, policy)
-        except PluginError as error:
-            why = left_out(op, name, error)
-        numerics = (bound.policy if bound is not None else None) or ""
-        found.append(Weighed(name, bound=str(bound or ""), numerics=numerics, refused=why or ""))
-    direct = Weighed(DIRECT, numerics=POLICIES[0])
-    prices_all = facts_of(ctx).get(PriceAll) is not None
-    wanted = [one for one in found if not one.refused or (prices_all and one.bound)]
-    if not wanted:
-        return [direct, *found]
-    weighed: list[Weighed] = []
-    for one in (direct, *found):
-        if one is not direct and one not in wanted:
-            weighed.append(one)
-            continue
-        price = OpPrices.of(ctx, module).price(op, one.name)
-        own = {"bound": one.bound, "numerics": one.numerics}
-        weighed.append(price if price.refused else replace(price, **own, refused=one.refused))
-    return weighed
-
-
-def _forbidden(bound: Bound, policy: int) -> str | None:
-    """Why a policy does not allow an algorithm of this bound."""
-    if bound.policy is None:
-        return "its error has no bound here"
-    is_allowed = policy >= POLICIES.index(bound.policy)
-    return None if is_allowed else f"expected numerics '{bound.policy}' for it"
 
 
 def _within(every: Sequence[tuple[Operation, list[Weighed]]], more: float) -> list[list[Weighed]]:

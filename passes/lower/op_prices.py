@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
@@ -26,12 +26,25 @@ from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import machine_of
 from inarch.ir.types import memref, mlir_type
-from inarch.passes.lower.algorithm import algorithm_of, asked_for, origin_of
+from inarch.passes.lower.algorithm import (
+    DIRECT,
+    POLICIES,
+    Algorithm,
+    Bound,
+    algorithm_of,
+    algorithms_of,
+    asked_for,
+    bound_of,
+    known_numbers,
+    origin_of,
+    policy_of,
+    refusal,
+)
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.graph_to_loop import lower_op
 from inarch.passes.lower.physical import TensorPlace
 from inarch.passes.lower.trial import lower_trial, trial_passes
-from inarch.passes.lower.weighed import Weighed
+from inarch.passes.lower.weighed import PriceAll, Weighed
 from inarch.passes.tensorize.choose import Prices
 from inarch.passes.tensorize.keep.record import Store
 from inarch.passes.tuned import Tuned
@@ -61,6 +74,49 @@ class OpPrices:
             self._known[key] = self._restored(op, name, key) or self._priced(op, name, key)
         return self._known[key]
 
+    def ways(self, op: Operation) -> list[Weighed]:
+        """An op's own nest and its other algorithms, with why one is not to be taken."""
+        found = [self._asked(op, name, algorithm) for name, algorithm in algorithms_of(op)]
+        direct = Weighed(DIRECT, numerics=POLICIES[0])
+        prices_all = facts_of(self.context).get(PriceAll) is not None
+        wanted = [one for one in found if not one.refused or (prices_all and one.bound)]
+        if not wanted:
+            return [direct, *found]
+        return [
+            self._with_price(op, one) if one in (direct, *wanted) else one
+            for one in (direct, *found)
+        ]
+
+    def cycles(self, op: Operation) -> float:
+        """Of our fastest way that may be taken; of an op that cannot be lowered, infinitely many.
+
+        Algorithms of others may fail, which is said once, by `choose-algorithm`.
+        """
+        own = {name: one for name, one in algorithms_of(op) if _is_own(op, name)}
+        others = [name for name, one in own.items() if not self._asked(op, name, one).refused]
+        prices = [self.price(op, name) for name in (DIRECT, *others)]
+        return min((one.cycles for one in prices if not one.refused), default=math.inf)
+
+    def _asked(self, op: Operation, name: str, algorithm: Algorithm) -> Weighed:
+        """An algorithm without a price: its bound, and whether it applies and the numerics allow it."""
+        bound, store = None, store_of(self.context)
+        try:
+            why = refusal(op, name, algorithm)
+            if why is None:
+                bound = bound_of(op, name, algorithm, lambda value: known_numbers(value, store))
+                if name != asked_for(op):
+                    why = _forbidden(bound, POLICIES.index(policy_of(self.module)))
+        except PluginError as error:
+            why = left_out(op, name, error)
+        numerics = (bound.policy if bound is not None else None) or ""
+        return Weighed(name, bound=str(bound or ""), numerics=numerics, refused=why or "")
+
+    def _with_price(self, op: Operation, one: Weighed) -> Weighed:
+        price = self.price(op, one.name)
+        if price.refused:
+            return price
+        return replace(price, bound=one.bound, numerics=one.numerics, refused=one.refused)
+
     def _restored(self, op: Operation, name: str, key: object) -> Weighed | None:
         record = kept.get(self._address(key)) if (kept := self._kept(op, name)) else None
         return Weighed(name, *json.loads(record)) if record is not None else None
@@ -82,7 +138,7 @@ class OpPrices:
         algorithm = algorithm_of(op, name)
         code = [type(op), *map(type, trial_passes(self.context))]
         is_own = all(one.__module__.startswith("inarch.") for one in code) and (
-            algorithm is None or origin_of(op, name).startswith("inarch.")
+            algorithm is None or _is_own(op, name)
         )
         has_others = bool(chooser.guests) or facts.get(Tuned) is not None
         return chooser.kept if is_own and not has_others else None
@@ -104,6 +160,19 @@ def priced(ctx: Context, module: ModuleOp, op: Operation, name: str) -> Weighed:
     nests = [each for each in alone.walk() if isinstance(each, NestOp)]
     cycles = prices.cycles(nests)
     return Weighed(name, cycles, workspace, constants)
+
+
+def _is_own(op: Operation, algorithm: str) -> bool:
+    """Whether the algorithm is made of files of Inarch."""
+    return origin_of(op, algorithm).startswith("inarch.")
+
+
+def _forbidden(bound: Bound, policy: int) -> str | None:
+    """Why a policy does not allow an algorithm of this bound."""
+    if bound.policy is None:
+        return "its error has no bound here"
+    is_allowed = policy >= POLICIES.index(bound.policy)
+    return None if is_allowed else f"expected numerics '{bound.policy}' for it"
 
 
 def left_out(op: Operation, name: str, error: PluginError) -> str:

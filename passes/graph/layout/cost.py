@@ -1,6 +1,7 @@
 """Where blocked channels pay: connected ops gain what windows save, less what their relayouts take.
 
-Ops with windows are lowered alone, once in each layout, and so are relayouts; the cheaper layout is taken.
+Ops with windows are lowered alone in each layout, by all algorithms that may be taken there, and so are
+relayouts; the cheaper layout is taken.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from inarch.dialects.graph.windows.pool import PoolOp
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.passes.graph.layout.roles import Role, elements
-from inarch.passes.lower.algorithm import DIRECT
 from inarch.passes.lower.op_prices import OpPrices, key_of_op
 
 _PRICED = (ConvOp, ConvTransposeOp, PoolOp)
@@ -75,10 +75,10 @@ class LayoutPrices:
                 return False
             left.append((len(ops) * blocked, self._least(ops[0]), len(ops), ops[0]))
         left.sort(key=lambda one: one[0])
-        saved = -sum(self._cycles(self._relayout(*one)) for one in self._changed(region))
+        saved = -sum(self.prices.cycles(self._relayout(*one)) for one in self._changed(region))
         while left and saved + sum(count * least - own for own, least, count, _ in left) <= 0:
             own, _, count, op = left.pop()
-            saved += count * self._cycles(op) - own
+            saved += count * self.prices.cycles(op) - own
         return bool(left) or saved > 0
 
     @staticmethod
@@ -92,11 +92,6 @@ class LayoutPrices:
         width = self.target.vector_bytes
         terms, lanes = math.prod(shape_of(op.w)[1:]), width // tensor_dtype(op.out).nbytes
         return elements(op.out) * terms / lanes * self.machine.fma.cycles(width)
-
-    def _cycles(self, op: Operation) -> float:
-        """Of a way that cannot be lowered, infinitely many."""
-        price = self.prices.price(op, DIRECT)
-        return math.inf if price.refused else price.cycles
 
     def _cycles_in_blocks(self, op: Operation, role: Role) -> float:
         """Of a copy of the op on blocked values, in no program."""
@@ -112,7 +107,7 @@ class LayoutPrices:
             attributes=dict(op.attributes),
         )
         copy.location = op.location
-        cycles = self._cycles(copy)
+        cycles = self.prices.cycles(copy)
         copy.drop_all_references()
         return cycles
 
