@@ -220,7 +220,7 @@ def test_wrong_calls_are_one_line_each() -> None:
         (module, (x, mx.nd.ones((5,)), 2.0, z), "main: argument 'y': expected f32[4], found f32[5]"),
         (module, (x, mx.nd.ones((4, 1)), 2.0, z), "main: argument 'y': expected f32[4], found f32[4, 1]"),
         (module, (x, x.astype("float64"), 2.0, z), "main: argument 'y': expected f32[4], found f64[4]"),
-        (module, (x, x.astype("float16"), 2.0, z), "main: argument 'y': expected f32[4], found float16[4]"),
+        (module, (x, x.astype("float16"), 2.0, z), "main: argument 'y': expected f32[4], found f16[4]"),
         (module, (x, x, x, z), "main: argument 'scale': expected f32[], found f32[4]"),
         (module, (csr, x, 2.0, z), "main: argument 'x': expected a dense array, found one of storage 'csr'; "
          "use x.tostype('default')"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import inarch
 from inarch.core.arguments import checked_dims, checked_shapes
 from inarch.core.errors import ArgumentError, UsageError
 from inarch.core.plugins import Extensions
+from inarch.driver.options import Options
 from inarch.testing import execute
 
 DOUBLE = """\
@@ -66,10 +68,7 @@ def fixture_double(tmp_path_factory: pytest.TempPathFactory) -> inarch.Module:
         ({"target": None}, "target: expected a string such as 'x86-64-v3', found a NoneType"),
         (
             {"output": "m.inarch"},
-            "no option 'output'. Known: algorithms, backend_options, backends, checked, dims, embed, "
-            "fallback, give, host, jobs, keep, machine, measure, measure_regions, metadata, microkernels, "
-            "name, numerics, pipeline, places, records, relocatable, require_offload, schedule, shapes, "
-            "specialize, target, threads, timeout, values, verify_each, verify_semantics, without",
+            f"no option 'output'. Known: {', '.join(sorted(each.name for each in fields(Options)))}",
         ),
         ({"name": 3}, "name: expected a string such as 'model', found 3 (a int)"),
     ],
