@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from inarch.core.dtypes import DTYPES
+
 Size = int | str
 """A number, or the name of a parameter or of a size that is known at the call only."""
 
@@ -86,10 +88,10 @@ class Meaning:
 
 
 def applications(value: Expression) -> int:
-    """How often it applies a function to numbers."""
+    """How often it applies a function to numbers; a cast is none."""
     if not isinstance(value, Apply):
         return 0
-    return 1 + sum(map(applications, value.arguments))
+    return (value.function not in DTYPES) + sum(map(applications, value.arguments))
 
 
 def index_of(terms: Iterable[Term]) -> Index:
