@@ -45,7 +45,7 @@ class Provenance:
     numerics: str = ""
     """The policy by which algorithms were chosen."""
     precision: str = ""
-    """What factors may have been rounded to; empty: nothing."""
+    """The dtype to which factors may have been rounded; empty: none were."""
     algorithms: tuple[tuple[str, int], ...] = ()
     """The chosen algorithms other than direct, and the number of ops of each."""
     metadata: tuple[tuple[str, str], ...] = ()

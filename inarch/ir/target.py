@@ -42,7 +42,7 @@ PRECISION = "inarch.precision"
 GENERIC = "generic"
 
 PRECISIONS = ("f32", "bf16", "f16")
-"""What products and convolutions of f32 may round their factors to; sums are in f32."""
+"""The dtypes to which products and convolutions of f32 may round their factors; sums are in f32."""
 
 
 def target_name(module: ModuleOp) -> str | None:
@@ -123,7 +123,7 @@ def _value(attribute: Attribute) -> Any:
 
 
 def precision_of(module: ModuleOp) -> str:
-    """What factors may be rounded to. Raises InarchError for what is none of `PRECISIONS`."""
+    """The dtype to which factors may be rounded. Raises UsageError unless it is one of `PRECISIONS`."""
     said = module.attributes.get(PRECISION)
     return "f32" if said is None else checked_precision(_value(said))
 

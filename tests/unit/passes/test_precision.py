@@ -1,4 +1,4 @@
-"""`--precision`: what is rounded, what says so, and kernels to which denormals are 0."""
+"""`--precision`: factors that are rounded, the manifest, and kernels to which denormals are 0."""
 
 from __future__ import annotations
 
