@@ -21,7 +21,7 @@ CONV = """func.func @main(%x: tensor<1x32x14x14xf32>) -> tensor<1x32x14x14xf32> 
 WINDOWS = """/* inarch
 computes = "for l in L, q in Q, i in I, r in 3, s in 3: Y[l, q] += X[i, r, q + s] * W[l, i, r, s]"
 dtypes = {X = "f32", W = "f32", Y = "f32"}
-cost = 100000
+cost = 20000
 */
 void windows(const float *X, const float *W, float *Y, int64_t X_0, int64_t X_1, int64_t X_2, int64_t W_0,
              int64_t W_1, int64_t W_2, int64_t W_3, int64_t Y_0, int64_t Y_1, int64_t L, int64_t Q, int64_t I)

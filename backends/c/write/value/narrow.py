@@ -6,6 +6,8 @@ else by the dtype's row. The numbers are the same; the bits of a NaN may differ.
 
 from __future__ import annotations
 
+import re
+
 from xdsl.ir import SSAValue
 
 from inarch.backends.c.text import Names, Writer
@@ -44,6 +46,12 @@ def _text(lanes: int, dtype: DType, name: str, *, widens: bool) -> str:
     }
     (found,) = evaluate_lanes(block, known, lanes, scope)
     lines = [*writer.lines, f"    return ({name.lower()}_to){found.text};"]
+    named = set(re.findall(r"\w+", "\n".join(lines)))
+    types = [each.typedefs for each in sorted(unit.vectors, key=str)]
+    lines = [
+        *(f"    {text}" for own in types for kind, text in own.items() if kind in named),
+        *lines,
+    ]
     if dtype.name in INSTRUCTIONS:
         instruction = INSTRUCTIONS[dtype.name][not widens]
         guard = "defined(__F16C__)" + (" && defined(__AVX512F__)" if lanes == 16 else "")
@@ -58,7 +66,6 @@ def _text(lanes: int, dtype: DType, name: str, *, widens: bool) -> str:
             "#endif",
         ]
     function = name.lower()
-    types = [text for each in sorted(unit.vectors, key=str) for text in each.typedefs.values()]
     return "\n".join(
         [
             f"#ifndef {name}",
@@ -71,7 +78,6 @@ def _text(lanes: int, dtype: DType, name: str, *, widens: bool) -> str:
             "static inline __attribute__((always_inline))",
             f"{function}_to {function}({function}_from x)",
             "{",
-            *(f"    {text}" for text in types),
             *lines,
             "}",
             "#endif\n",
