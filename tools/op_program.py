@@ -14,7 +14,7 @@ from inarch.passes.lower.algorithm import short_name
 from inarch.passes.lower.graph_to_loop import is_lowered
 from inarch.testing.generate import programs
 
-_DRAWN = 200
+_DRAWN = 600
 """Programs, in which each op that has a lowering is found."""
 _ELEMENTS = 24
 """Of a result, at the least, where one is drawn."""
