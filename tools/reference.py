@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inarch.artifact import is_artifact
+from inarch.artifact import Artifact, is_artifact
 from inarch.core.errors import InarchError, UsageError
 from inarch.tools.flags import compile_options
 from inarch.tools.options import arrays_of, values_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
+    from inarch.driver.options import Options
     from inarch.offload.tolerance import Tolerance
 
     Arrays = dict[str, np.ndarray[Any, Any]]
@@ -127,16 +128,32 @@ def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arr
 def _imported(
     model: Path, arguments: argparse.Namespace, inputs: Arrays
 ) -> tuple[ModuleOp, Context]:
-    """The model for inputs of these shapes."""
+    """The model for inputs of these shapes, with factors rounded as those of what is run."""
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model
+    from inarch.passes.graph.lower_precision import LowerPrecisionPass
 
     options = compile_options(arguments, load=False)
+    if is_artifact(arguments.model):
+        options = _rounding_as(arguments.model, options)
     if model.suffix != ".mlir":  # whose shapes are static
         given = {name: array.shape for name, array in inputs.items()}
         options = replace(options, shapes={**given, **(options.shapes or {})})
     context = new_context()
-    return import_model(model, context, options), context
+    module = import_model(model, context, options)
+    LowerPrecisionPass().apply(context, module)
+    return module, context
+
+
+def _rounding_as(artifact: Path, options: Options) -> Options:
+    """With the precision of an artifact, and the target that decides which factors are rounded."""
+    from inarch.machine.target import parse
+
+    with Artifact.open(artifact) as found:
+        programs = found.manifest.programs or (found.manifest,)
+    here = [each for each in programs if not parse(each.target).missing_here()] or [*programs]
+    precision = here[-1].provenance.precision
+    return replace(options, precision=precision, target=here[-1].target) if precision else options
 
 
 def _explained(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:

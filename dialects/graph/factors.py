@@ -44,5 +44,8 @@ def check_factors(
 
 
 def factors(to: Attribute | None, *arrays: Array) -> list[Array]:
-    """The factors as numbers of `to`, by which they are summed up."""
-    return [each if to is None else each.astype(np.dtype(dtype_of(to).numpy)) for each in arrays]
+    """The factors as numbers of `to`, by which they are summed up; wider ones stay."""
+    if to is None:
+        return [*arrays]
+    wanted = np.dtype(dtype_of(to).numpy)
+    return [each if each.itemsize > wanted.itemsize else each.astype(wanted) for each in arrays]

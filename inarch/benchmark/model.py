@@ -18,7 +18,7 @@ from inarch.benchmark.results import PeerInfo, PeerResult, Series
 from inarch.benchmark.subject.arrays import sample
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.core.lazy import Array, np
-from inarch.core.rounding import WAYS
+from inarch.core.rounding import ways
 from inarch.core.scratch import scratch
 from inarch.driver.compiler import build
 from inarch.driver.host import find_host
@@ -229,8 +229,9 @@ def measure_model(
                 infos, processes = start_peers(peers, stack, count)
                 found = {process.name: PeerResult() for process in processes}
                 saved, output = folder / "inputs.npz", compiled[0].outputs[0]
+                near = ways(options.precision)
                 indices = {
-                    process.name: _prepare(process, path, saved, output, found[process.name])
+                    process.name: _prepare(process, path, saved, output, found[process.name], near)
                     for process in processes
                 }
                 for iteration in range(rounds):
@@ -328,9 +329,9 @@ def random_array(shape: Sequence[int], dtype: str) -> Array:
 
 
 def _prepare(
-    process: PeerProcess, path: Path, inputs: Path, output: Array, result: PeerResult
+    process: PeerProcess, path: Path, inputs: Path, output: Array, result: PeerResult, near: float
 ) -> int:
-    """The model's index in the peer; what it cannot do, or does otherwise than we, is its error."""
+    """The model's index in the peer; what it cannot do, or is not as `near` to ours, is its error."""
     try:
         answer = process.prepare_model(path.absolute(), inputs)
     except EnvironmentFault as error:
@@ -340,7 +341,7 @@ def _prepare(
     scale = max(1e-30, *map(abs, ours))
     differences = (abs(a - b) for a, b in zip(ours, answer["sample"], strict=True))
     difference = max(differences, default=0.0) / scale
-    if not difference <= WAYS:
+    if not difference <= near:
         result.error = f"its result differs from ours by {difference:.1e} of the maximum"
     return int(answer["index"])
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from inarch.core.dtypes import float_limits, is_float_array
+from inarch.core.dtypes import DTYPES, float_limits, is_float_array
 from inarch.core.lazy import Array, np
 
 WHOLE = 1e-4
@@ -27,6 +27,14 @@ apart is right where that explains it (`inarch.diagnosis.network`).
 
 WAYS = 1e-3
 """The same between programs that are only measured: far above rounding, far below what is wrong."""
+
+
+def ways(precision: str) -> float:
+    """The same where products round their factors to a float (`--precision`): 16 of its unit roundoffs."""
+    if precision == "f32":
+        return WAYS
+    return 16 * unit(np.dtype(DTYPES[precision].numpy))
+
 
 DRAWN = {"float32": 3e-5, "float64": 1e-9}
 """The same of a random graph of a few operators, by dtype; of 1 where the value is smaller: its operators

@@ -18,7 +18,7 @@ from inarch.definitions.expected import expected_of as by_bounds
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.matmul import MatmulOp
-from inarch.dialects.graph.op import shape_of
+from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.context import store_of
@@ -190,8 +190,11 @@ def _sum_of_products(
     n counts a product's rounding and a bias. Algorithms have bounds of their own. What the operands may be
     off by adds what the op, which is linear in each, makes of their sizes with it and without.
     """
-    dtype = operands[0].value.dtype
+    dtype = np.dtype(tensor_dtype(op.out).numpy)
     count = _terms(op) + 2
+    # Kernels of narrow factors may take denormals for 0.
+    is_narrow = isinstance(op, ConvOp | MatmulOp) and op.to is not None
+    least = float_limits(dtype).normal if is_narrow else denormal(dtype)
     wide = [np.asarray(each.value, np.float64) for each in operands]
     errors = [_error(each) for each in operands]
     with np.errstate(all="ignore"):
@@ -207,7 +210,7 @@ def _sum_of_products(
             larger = np.asarray(op.reference(*most))
             spread, size = larger - size, larger
         # Below the normal numbers a product loses at most half of the least denormal.
-        bound = gamma(count, dtype) * size + count * denormal(dtype)
+        bound = gamma(count, dtype) * size + count * least
         sizes = [each.astype(dtype) for each in most]
         if names:
             bound = np.maximum.reduce([error_of(op, name, sizes, bound) for name in sorted(names)])

@@ -13,11 +13,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import SSAValue
 
+from inarch.core.dtypes import DTYPES, float_limits
+from inarch.core.lazy import np
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import entry_blocks
 from inarch.ir.passes import OptionalPass
 from inarch.ir.report.remarks import remarks_of
@@ -25,9 +28,12 @@ from inarch.ir.target import precision_of, target_of
 from inarch.ir.types import mlir_type
 from inarch.microkernel.table import kernels_of
 from inarch.passes.graph.fold_constants import is_small
+from inarch.passes.lower.algorithm import known_numbers
 
 _PAIR = 2
 """Terms that kernels of two narrow factors take at once."""
+_LOST = 8
+"""Unit roundoffs by which rounding may change weights, in norm: in range it is one at most."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class LowerPrecisionPass(OptionalPass):
         precision = precision_of(op)
         if precision == "f32":
             return
-        remarks = remarks_of(ctx)
+        remarks, store = remarks_of(ctx), store_of(ctx)
         read = [[*each.dtypes.values()] for each in kernels_of(target_of(op))]
         has_pairs = any(dtypes.count(precision) == _PAIR for dtypes in read)
         found = [
@@ -54,18 +60,54 @@ class LowerPrecisionPass(OptionalPass):
             if tensor_dtype(each.out).name == "f32"
         ]
         for each in found:
-            if isinstance(each, ConvOp) and each.groups.value.data > 1:
-                remarks.missed(each, "its channels are in groups")
-            elif has_pairs and _terms(each) % _PAIR == 0:
-                _round(each, precision, both=True)
-                remarks.done(each, f"its factors are rounded to {precision}")
-            elif isinstance(each.operands[1].owner, ConstantOp) and not is_small(each.operands[1]):
-                _round(each, precision, both=False)
-                remarks.done(each, f"its weights are rounded to {precision}")
-            else:
-                remarks.missed(
-                    each, f"no kernel of the target multiplies two factors of {precision}"
-                )
+            both = has_pairs and _terms(each) % _PAIR == 0
+            why = _grouped(each) or _stored(each) or _lost(each, precision, store)
+            if not why and not both:
+                why = _unless_large_constant(each, precision, has_pairs=has_pairs)
+            if why:
+                remarks.missed(each, why)
+                continue
+            _round(each, precision, both=both)
+            remarks.done(each, f"its {'factors' if both else 'weights'} are rounded to {precision}")
+
+
+def _grouped(op: ConvOp | MatmulOp) -> str:
+    is_grouped = isinstance(op, ConvOp) and op.groups.value.data > 1
+    return "its channels are in groups" if is_grouped else ""
+
+
+def _stored(op: ConvOp | MatmulOp) -> str:
+    """Weights that are stored narrow already, which `keep-weights` keeps."""
+    cast = op.operands[1].owner
+    is_stored = isinstance(cast, CastOp) and tensor_dtype(cast.x).is_stored
+    return f"its weights are {tensor_dtype(cast.x).name} already" if is_stored else ""
+
+
+def _lost(op: ConvOp | MatmulOp, precision: str, store: ConstantStore) -> str:
+    """Constant weights that are beyond the range of the float, or, all of them, below it."""
+    weights = known_numbers(op.operands[1], store)
+    if weights is None:
+        return ""
+    dtype = np.dtype(DTYPES[precision].numpy)
+    with np.errstate(all="ignore"):
+        off = float(np.linalg.norm(weights.astype(dtype).astype(np.float32) - weights))
+    size, limit = float(np.linalg.norm(weights)), _LOST * float_limits(dtype).unit
+    is_kept = off <= limit * size or not np.isfinite(size)
+    return "" if is_kept else f"{precision} does not have the range of its weights"
+
+
+def _unless_large_constant(op: ConvOp | MatmulOp, precision: str, *, has_pairs: bool) -> str:
+    """Why constant weights alone are not rounded either."""
+    weights = op.operands[1]
+    if isinstance(weights.owner, ConstantOp):
+        return (
+            "its weights are 1 MiB or less, and its factors are no pairs"
+            if is_small(weights)
+            else ""
+        )
+    if has_pairs:
+        return "its terms are no pairs"
+    return f"no kernel of the target multiplies two factors of {precision}"
 
 
 def _terms(op: ConvOp | MatmulOp) -> int:

@@ -227,7 +227,9 @@ def refuses(op: Operation, least: int) -> str | None:
     shape = shape_of(op.x)
     if shape_of(op.w)[2:] != (WINDOW, WINDOW):
         return f"its window is {'x'.join(map(str, shape_of(op.w)[2:]))}; expected 3x3"
-    if refused := unless_steps_of_one(op) or unless_one_group(op) or unless_f32(op.w):
+    if refused := unless_steps_of_one(op) or unless_one_group(op) or unless_f32(op.x):
+        return refused
+    if _at_run_time(op) and (refused := unless_f32(op.w)):
         return refused
     lanes = channel_blocks(op.x)
     if lanes and (refused := unless_filled(op, lanes)):

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import inarch
 from inarch.core.errors import InarchError, UsageError
@@ -105,3 +107,38 @@ def test_the_artifact_says_it_and_an_unknown_one_is_refused(tmp_path: Path) -> N
     with pytest.raises(UsageError) as caught:
         inarch.compile(path, precision="bf61")
     assert str(caught.value) == "no precision 'bf61'; did you mean 'bf16'? Known: bf16, f16, f32"
+
+
+def test_it_is_verified_with_its_rounding(tmp_path: Path) -> None:
+    """By `verify`, and by `--check` of a model and of an artifact; a model of f32 is farther away."""
+    path, artifact = tmp_path / "product.mlir", tmp_path / "product.inarch"
+    path.write_text(PRODUCT.format(k=512))
+    done = cli.run(["verify", str(path), "--precision", "bf16"])
+    assert (done.code, done.out.startswith("right: ")) == (0, True), done
+    for given in (
+        ["compile", str(path), "--precision", "bf16", "-o", str(artifact)],
+        ["run", str(path), "--precision", "bf16", "--check", str(path)],
+        ["run", str(artifact), "--check", str(path)],
+    ):
+        assert cli.run(given).code == 0, given
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(1.0, True), (1e-7, False), (1e7, False)])
+def test_weights_out_of_range_stay(size: float, is_kept: bool, tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).standard_normal((640, 512), np.float32) * np.float32(size)
+    path = tmp_path / "weights.onnx"
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 640])]
+    result = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 512])]
+    graph = helper.make_graph([node], "g", given, result, [numpy_helper.from_array(weights, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), path)
+    done = cli.run(
+        f"compile {path} --precision f16 --target x86-64-v3 -o {path}.inarch "
+        "--remarks=lower-precision".split()
+    )
+    said = (
+        "its weights are rounded to f16"
+        if is_kept
+        else "f16 does not have the range of its weights"
+    )
+    assert said in done.err, done
