@@ -95,7 +95,7 @@ class Windows:
 
 
 def draw(seed: int, count: int) -> list[Windows]:
-    """`count` layers, the kinds in turn; fewer are the first of more."""
+    """`count` layers that cycle through the kinds; fewer are the first of more."""
     random, found = Random(seed), list[Windows]()
 
     def size(least: int, most: int) -> int:

@@ -131,7 +131,7 @@ def _imported(
     """The model for inputs of these shapes, with factors rounded as those of what is run."""
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model
-    from inarch.passes.graph.lower_precision import LowerPrecisionPass
+    from inarch.pipeline.rounded import round_factors
 
     options = compile_options(arguments, load=False)
     if is_artifact(arguments.model):
@@ -141,7 +141,7 @@ def _imported(
         options = replace(options, shapes={**given, **(options.shapes or {})})
     context = new_context()
     module = import_model(model, context, options)
-    LowerPrecisionPass().apply(context, module)
+    round_factors(context, module)
     return module, context
 
 

@@ -20,10 +20,10 @@ NARROW = ("i8", "ui8", "i16", "ui16")
 def check_factors(
     constraint: str, x: SSAValue, y: SSAValue, added: Sequence[SSAValue], to: Attribute | None
 ) -> None:
-    """The factors, and what is added to their products, have one dtype, not bool; or `to` is i32 or f32.
+    """The factors and a bias have one dtype, not bool; or `to` is i32 or f32.
 
-    Then the factors are each one of `NARROW`, or f32 and floats that are computed with in it, and the
-    dtype of what is added is `to`.
+    Then the factors are each one of `NARROW`, or f32 and floats that are computed with in it, and a bias has
+    the dtype `to`.
     """
     found = [tensor_dtype(value).name for value in (x, y, *added)]
     shown = ", ".join(sorted({*found}))

@@ -30,7 +30,7 @@ WAYS = 1e-3
 
 
 def ways(precision: str) -> float:
-    """The same where products round their factors to a float (`--precision`): 16 of its unit roundoffs."""
+    """`WAYS` where products round their factors to a float (`--precision`): 16 of its unit roundoffs."""
     if precision == "f32":
         return WAYS
     return 16 * unit(np.dtype(DTYPES[precision].numpy))

@@ -24,7 +24,7 @@ from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.context import store_of
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_array
-from inarch.passes.lower.algorithm import DIRECT, error_of
+from inarch.passes.lower.algorithm import DIRECT, algorithms_of, error_of
 from inarch.passes.lower.weighed import Algorithms
 from inarch.testing import execute
 
@@ -85,7 +85,11 @@ def taken_by(report: Algorithms | None) -> Taken:
 
 def algorithms_at(step: Operation, taken: Taken) -> frozenset[str]:
     """By which it may have been computed; none: direct alone."""
-    return taken.get(location_text(step) or step.name, frozenset())
+    found = taken.get(location_text(step) or step.name, frozenset())
+    return found & {
+        DIRECT,
+        *(name for name, _ in algorithms_of(step)),
+    }  # other ops are from there, too
 
 
 def network_value(value: Array) -> Expected:

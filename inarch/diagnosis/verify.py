@@ -28,9 +28,10 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.offload import is_wanted
 from inarch.driver.options import DEFAULT_HOST, Options
-from inarch.passes.graph.lower_precision import LowerPrecisionPass
+from inarch.ir.target import precision_of
 from inarch.passes.schedule.apply_schedule import read_schedule
 from inarch.passes.schedule.language.script import asked_of
+from inarch.pipeline.rounded import round_factors
 from inarch.testing import random_inputs
 
 LEAST_SECONDS = 60.0
@@ -165,7 +166,11 @@ class _Check:
             imported["algorithms"] = [*asked, *imported.get("algorithms", ())]
         self.progress("import", 0, 1)
         module = import_model(self.source, context, **imported)
-        LowerPrecisionPass().apply(context, module)  # as was asked: what is verified rounds so
+        if self.options.against and precision_of(module) != "f32":
+            raise UsageError(
+                f"--against: {self.options.against} does not round factors; leave out --precision"
+            )
+        round_factors(context, module)
         self.program = Program(module, context, keywords, self.progress)
         self._require_backend()
         self.program.check_bytes()

@@ -43,7 +43,7 @@ class KeepWeightsPass(OptionalPass):
             for _, block in entry_blocks(op)
             for each in block.walk()
             if isinstance(each, ConvOp | MatmulOp) and each.to is None
-            if (cast := _widened(each)) is not None
+            if (cast := stored_weights(each)) is not None
         ]
         if not found:
             return
@@ -58,7 +58,7 @@ class KeepWeightsPass(OptionalPass):
         erase_dead(op, store)
 
 
-def _widened(op: ConvOp | MatmulOp) -> CastOp | None:
+def stored_weights(op: ConvOp | MatmulOp) -> CastOp | None:
     """The cast from a constant that is stored narrow, of which the second operand is made by moves."""
     if tensor_dtype(op.out).name != "f32" or (isinstance(op, ConvOp) and op.groups.value.data > 1):
         return None

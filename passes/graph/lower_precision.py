@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, UnitAttr, f32
 from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DTYPES, float_limits
@@ -28,8 +28,11 @@ from inarch.ir.target import precision_of, target_of
 from inarch.ir.types import mlir_type
 from inarch.microkernel.table import kernels_of
 from inarch.passes.graph.fold_constants import is_small
+from inarch.passes.graph.keep_weights import stored_weights
 from inarch.passes.lower.algorithm import known_numbers
 
+_ROUNDED = "inarch.rounded"
+"""Of a module: the pass has run, and parts of the program are compiled as it left them."""
 _PAIR = 2
 """Terms that kernels of two narrow factors take at once."""
 _LOST = 8
@@ -47,8 +50,9 @@ class LowerPrecisionPass(OptionalPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         precision = precision_of(op)
-        if precision == "f32":
+        if precision == "f32" or _ROUNDED in op.attributes:
             return
+        op.attributes[_ROUNDED] = UnitAttr()
         remarks, store = remarks_of(ctx), store_of(ctx)
         read = [[*each.dtypes.values()] for each in kernels_of(target_of(op))]
         has_pairs = any(dtypes.count(precision) == _PAIR for dtypes in read)
@@ -77,10 +81,9 @@ def _grouped(op: ConvOp | MatmulOp) -> str:
 
 
 def _stored(op: ConvOp | MatmulOp) -> str:
-    """Weights that are stored narrow already, which `keep-weights` keeps."""
-    cast = op.operands[1].owner
-    is_stored = isinstance(cast, CastOp) and tensor_dtype(cast.x).is_stored
-    return f"its weights are {tensor_dtype(cast.x).name} already" if is_stored else ""
+    """Weights that are stored narrow already stay so (`keep-weights`)."""
+    cast = stored_weights(op)
+    return "" if cast is None else f"its weights are {tensor_dtype(cast.x).name} already"
 
 
 def _lost(op: ConvOp | MatmulOp, precision: str, store: ConstantStore) -> str:
@@ -111,7 +114,7 @@ def _unless_large_constant(op: ConvOp | MatmulOp, precision: str, *, has_pairs: 
 
 
 def _terms(op: ConvOp | MatmulOp) -> int:
-    """Those that lie next to each other."""
+    """The number of terms that lie next to each other."""
     return shape_of(op.x)[1] if isinstance(op, ConvOp) else shape_of(op.x)[-1]
 
 

@@ -73,8 +73,8 @@ def _types(lanes: int) -> dict[str, str]:
 
 
 def ahead_of(kernel: Microkernel) -> tuple[tuple[str, str], ...]:
-    """Parameters of the function with `_ahead` behind its name (`Microkernel.ahead`)."""
-    assert kernel.ahead is not None, "asked of those that have one"
+    """Parameters of the function whose name ends in `_ahead` (`Microkernel.ahead`)."""
+    assert kernel.ahead is not None, "asked of kernels with such a function"
     read = DTYPES[kernel.dtypes[kernel.ahead]].c
     return ((f"const {read} *__restrict ", "later"), ("int64_t ", "iterations"))
 

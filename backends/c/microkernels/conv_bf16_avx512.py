@@ -6,9 +6,9 @@ each other in A. The products of a pair are added to a sum one after the other; 
 
 from __future__ import annotations
 
-from inarch.backends.c.microkernels._integer_tile import Multiply, integer_kernel
+from inarch.backends.c.microkernels._dot_tile import Multiply, dot_kernel
 
-MICROKERNEL = integer_kernel(
+MICROKERNEL = dot_kernel(
     Multiply("bf16", "bf16", "vdpbf16ps", adds=True, total="f32"),
     lanes=(8, 16),
     needs=("avx512bf16", "avx512vl"),

@@ -6,8 +6,8 @@ each other in A: in blocks, as `choose-layout` makes them, or in rows. Weights a
 
 from __future__ import annotations
 
-from inarch.backends.c.microkernels._integer_tile import Multiply, integer_kernel
+from inarch.backends.c.microkernels._dot_tile import Multiply, dot_kernel
 
-MICROKERNEL = integer_kernel(
+MICROKERNEL = dot_kernel(
     Multiply("i16", "i16", "vpmaddwd", adds=False), lanes=(8,), needs=("avx2",), doc=__doc__
 )

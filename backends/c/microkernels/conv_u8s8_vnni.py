@@ -6,9 +6,9 @@ each other in A: in blocks, as `choose-layout` makes them, or in rows. Weights a
 
 from __future__ import annotations
 
-from inarch.backends.c.microkernels._integer_tile import Multiply, integer_kernel
+from inarch.backends.c.microkernels._dot_tile import Multiply, dot_kernel
 
-MICROKERNEL = integer_kernel(
+MICROKERNEL = dot_kernel(
     Multiply("ui8", "i8", "vpdpbusd", adds=True),
     lanes=(8, 16),
     needs=("avx512vl", "avx512vnni"),

@@ -115,6 +115,9 @@ def test_it_is_verified_with_its_rounding(tmp_path: Path) -> None:
     path.write_text(PRODUCT.format(k=512))
     done = cli.run(["verify", str(path), "--precision", "bf16"])
     assert (done.code, done.out.startswith("right: ")) == (0, True), done
+    done = cli.run(["verify", str(path), "--precision", "bf16", "--against", "onnxruntime"])
+    said = "error: --against: onnxruntime does not round factors; leave out --precision\n"
+    assert (done.code, done.err) == (2, said)
     for given in (
         ["compile", str(path), "--precision", "bf16", "-o", str(artifact)],
         ["run", str(path), "--precision", "bf16", "--check", str(path)],
@@ -142,3 +145,57 @@ def test_weights_out_of_range_stay(size: float, is_kept: bool, tmp_path: Path) -
         else "f16 does not have the range of its weights"
     )
     assert said in done.err, done
+
+
+def _model(path: Path, name: str) -> None:
+    """Weights that are transposed, scaled by a normalization, of f16, or activations of attention."""
+    random, wide, half = np.random.default_rng(0), TensorProto.FLOAT, TensorProto.FLOAT16
+
+    def drawn(*shape: int) -> np.ndarray:
+        return (random.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+
+    make = helper.make_node
+    nodes, kind, shapes, result, held = {
+        "gemm": (
+            [make("Gemm", ["x", "w"], ["y"], transB=1)],
+            wide, {"x": [8, 700]}, [8, 600], {"w": drawn(600, 700)},
+        ),
+        "normalization": (
+            [
+                make("Conv", ["x", "w"], ["c"], pads=[1] * 4),
+                make("BatchNormalization", ["c", "s", "b", "b", "s"], ["y"]),
+            ],
+            wide, {"x": [1, 64, 6, 6]}, [1, 512, 6, 6],
+            {"w": drawn(512, 64, 3, 3), "s": np.abs(drawn(512)) + 1, "b": drawn(512)},
+        ),
+        "attention": (
+            [make("Attention", ["q", "k", "v"], ["y"], q_num_heads=4, kv_num_heads=4)],
+            wide, {each: [1, 32, 256] for each in "qkv"}, [1, 32, 256], {},
+        ),
+        "halves": (
+            [make("Gemm", ["x", "w"], ["t"], transB=1), make("MatMul", ["t", "v"], ["y"])],
+            half, {"x": [8, 700]}, [8, 40],
+            {"w": drawn(800, 700).astype(np.float16), "v": drawn(800, 40).astype(np.float16)},
+        ),
+    }[name]  # fmt: skip
+    graph = helper.make_graph(
+        nodes,
+        name,
+        [helper.make_tensor_value_info(each, kind, shape) for each, shape in shapes.items()],
+        [helper.make_tensor_value_info("y", kind, result)],
+        [numpy_helper.from_array(array, each) for each, array in held.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)]), path)
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("name", ["gemm", "normalization", "attention", "halves"])
+def test_models_are_verified_with_their_rounding(name: str, target: str, tmp_path: Path) -> None:
+    path, artifact = tmp_path / "model.onnx", tmp_path / "model.inarch"
+    _model(path, name)
+    given = ["--precision", "bf16", "--target", target]
+    done = cli.run(["verify", str(path), *given])
+    assert (done.code, done.out.startswith("right: ")) == (0, True), done
+    assert cli.run(["compile", str(path), *given, "-o", str(artifact)]).code == 0
+    done = cli.run(["run", str(artifact), "--check", str(path)])
+    assert (done.code, "check y: agrees" in done.out) == (0, True), done

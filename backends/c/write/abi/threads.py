@@ -11,7 +11,7 @@ def pool_includes() -> str:
 
 
 def pool_text(linkage: str) -> str:
-    """The pool, behind `pool_includes` and `types_text`; `linkage` of what the model uses of it."""
+    """The pool, which follows `pool_includes` and `types_text`; `linkage` of the names for the model."""
     return "\n" + abi_text("pool.c", linkage=linkage)
 
 

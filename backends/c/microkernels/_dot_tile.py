@@ -61,7 +61,7 @@ class Multiply:
         return 4 // DTYPES[self.a].nbytes
 
 
-def integer_kernel(
+def dot_kernel(
     multiply: Multiply, *, lanes: tuple[int, ...], needs: tuple[str, ...], doc: str | None
 ) -> Microkernel:
     """A convolution of channels in blocks; a product of matrices is one with `P = CB = R = S = 1`."""
