@@ -52,3 +52,18 @@ func.func @none(%x: tensor<3x6xf32>, %y: tensor<6x5xf32>) -> tensor<3x5xf32> {
 }
 // CHECK-LABEL: @none
 // CHECK-NEXT:  graph.matmul %x, %y :
+
+// -----
+
+// Weights that are stored narrow stay so, also where they are moved.
+builtin.module attributes {inarch.target = "x86-64-v4+avx512bf16", inarch.precision = "bf16"} {
+  func.func @stored(%x: tensor<3x6xf32>) -> tensor<3x5xf32> {
+    %w = graph.constant dense<2.5> : tensor<5x6xf16>
+    %0 = graph.cast %w to f32 : tensor<5x6xf16> -> tensor<5x6xf32>
+    %1 = graph.transpose %0 perm = [1, 0] : tensor<5x6xf32> -> tensor<6x5xf32>
+    %2 = graph.matmul %x, %1 : tensor<3x6xf32>, tensor<6x5xf32> -> tensor<3x5xf32>
+    func.return %2 : tensor<3x5xf32>
+  }
+}
+// CHECK-LABEL: @stored
+// CHECK:       graph.matmul %x, {{.*}} : tensor<3x6xf32>, tensor<6x5xf32> -> tensor<3x5xf32>
